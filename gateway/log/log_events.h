@@ -77,6 +77,15 @@
       "not stored",                                                                                \
       "stream",                                                                                    \
       "Create the consumers before messages are sent, or give the stream the retention `limits`.") \
+    X(LOG_NATS_VERSION, "server.version", INFO, "connected to nats-server", "version copies",      \
+      "Nothing. There is a line for each version that a worker is connected to, one after the "    \
+      "other; `copies` are those of the stream with most of them.")                                \
+    X(LOG_NATS_COPIES, "server.copies", WARN,                                                      \
+      "a nats-server before 2.10.27 may lose what it has acknowledged where streams have several " \
+      "copies, and give a task to two agents",                                                     \
+      "version copies",                                                                            \
+      "Upgrade all nats-servers of the cluster, one after another: "                               \
+      "docs/operations.md#nats-server.")                                                           \
     X(LOG_NATS_TROUBLE, "nats.trouble", WARN, "NATS or a stream cannot be used", "subject",        \
       "Do as the message says. Messages wait for --bus-patience, then get 503; parley tries "      \
       "again "                                                                                     \

@@ -109,6 +109,7 @@ struct store_figures {
 struct figures {
     struct counter values[FIGURE_COUNT];
     struct counter problems[FIGURES_PROBLEMS_MAX];
+    struct counter nats_version; /* of the nats-server that it is connected to; 0: none */
     struct route_figures routes[FIGURES_ROUTES_MAX];    /* the last one: no route */
     struct stream_figures streams[FIGURES_STREAMS_MAX]; /* of protocols, then of what was refused */
     struct store_figures stores[FIGURES_STREAMS_MAX];   /* of all that must exist in NATS */

@@ -113,6 +113,9 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                                      "of its own."},
     [METRIC_NATS_RECONNECTS] = {"parley_nats_reconnects", METRIC_COUNTER,
                                 .help = "Connections to NATS after the first of each worker."},
+    [METRIC_NATS_SERVER_INFO] = {"parley_nats_server_info", METRIC_GAUGE, .labels = {"version"},
+                                 .help = "1, with each version of nats-server that a worker is "
+                                         "connected to."},
     [METRIC_JETSTREAM_USABLE] = {"parley_jetstream_usable", METRIC_GAUGE, .labels = {"stream"},
                                  .help = "1: the stream takes messages; 0: it is missing, full, "
                                          "sealed, or NATS is away."},

@@ -23,6 +23,7 @@
 #include "bus_private.h"
 #include "bus_state.h"
 #include "bus_text.h"
+#include "server_version.h"
 
 #include <nats/nats.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ enum {
        is the reason shown until this many attempts in a row found no server. */
     REFUSAL_KEPT_ATTEMPTS = 8,
     SILENT_PULSES_MAX = 4, /* a server that is silent for 20 s is given up */
+    VERSION_PART_MAX = 999,
 };
 
 /* ---- hooks: on the opener's thread while it connects, then on the reactor's ---- */
@@ -128,6 +130,19 @@ static void forget_connection(struct bus *bus) {
     bus->connection = NULL;
 }
 
+/* The largest version of which the server is at least; 0: its INFO has none. */
+static uint32_t read_version(natsConnection *connection) {
+    int parts[3] = {0};
+    for (size_t i = 0; i < 3; i++) {
+        do {
+            parts[i]++;
+        } while (parts[i] <= VERSION_PART_MAX &&
+                 natsConn_srvVersionAtLeast(connection, parts[0], parts[1], parts[2]));
+        parts[i]--;
+    }
+    return (uint32_t)SERVER_VERSION(parts[0], parts[1], parts[2]);
+}
+
 static void adopt(struct bus *bus) {
     bus->watch.fd = bus->socket;
     if (bus->is_broken || !bus_inbox_open(&bus->inbox, bus->connection) ||
@@ -143,6 +158,7 @@ static void adopt(struct bus *bus) {
     bus->silent_pulses = 0;
     int64_t max_payload = natsConnection_GetMaxPayload(bus->connection);
     bus->max_payload_bytes = max_payload > 0 ? (size_t)max_payload : 0;
+    bus->server_version = read_version(bus->connection);
     reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
     bus_inbox_subscribe_all(&bus->inbox, bus->connection);
     bus->events.connected(bus->events.context);
@@ -376,6 +392,10 @@ bool bus_is_refused(const struct bus *bus) {
 
 size_t bus_max_payload_bytes(const struct bus *bus) {
     return bus->max_payload_bytes;
+}
+
+uint32_t bus_server_version(const struct bus *bus) {
+    return bus->server_version;
 }
 
 bool bus_has_room(const struct bus *bus) {

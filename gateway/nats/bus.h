@@ -95,6 +95,8 @@ bool bus_is_refused(const struct bus *bus);
 /* The server's limit for headers and payload together; without a connection that of the last one, 0
  * before the first. */
 size_t bus_max_payload_bytes(const struct bus *bus);
+/* Of the server that it is connected to, or was last (server_version.h). */
+uint32_t bus_server_version(const struct bus *bus);
 
 /* ---- mailboxes ---- */
 

@@ -5,6 +5,8 @@
  * in this form, in every 3.x: CMake asks for these versions, a version without one of them cannot
  * be linked, and test_bus fails where one behaves differently. Only bus*.c include this. */
 
+#include <stdbool.h>
+
 #include <nats/nats.h>
 
 /* The library's own hook for its tests. It is called inside natsConnection_ProcessReadEvent, with
@@ -19,6 +21,9 @@ void natsConn_setFilterWithClosure(natsConnection *connection, nats_filter_fn *f
  * request.  `text`: headers and payload, copied. */
 natsStatus natsMsg_create(natsMsg **out, const char *subject, int subject_length, const char *reply,
                           int reply_length, const char *text, int text_length, int headers_length);
+
+/* Whether the server's INFO has this version, or a later one. */
+bool natsConn_srvVersionAtLeast(natsConnection *connection, int major, int minor, int patch);
 
 /* Frees a message at once. natsMsg_Destroy has a thread of the library do it, which costs a futex
  * and a memory cache miss per message, a third of the cost of a line of a large body. */

@@ -50,6 +50,7 @@ struct bus {
     bool can_write; /* the socket took everything last time, or is writable again */
     bool is_watching_write;
     size_t max_payload_bytes;
+    uint32_t server_version;
     size_t backlog_bytes;
     bool has_heard; /* since the last pulse */
     unsigned silent_pulses;

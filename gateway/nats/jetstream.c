@@ -211,6 +211,19 @@ bool jetstream_is_connected(const struct jetstream *jetstream) {
     return bus_is_connected(jetstream->bus);
 }
 
+uint32_t jetstream_server_version(const struct jetstream *jetstream) {
+    return bus_server_version(jetstream->bus);
+}
+
+unsigned jetstream_copies(const struct jetstream *jetstream) {
+    unsigned most = 0;
+    for (size_t i = 0; i < jetstream_check_count(jetstream); i++) {
+        const unsigned copies = jetstream->setup.checks[i].copies;
+        most = copies > most ? copies : most;
+    }
+    return most;
+}
+
 size_t jetstream_max_payload_bytes(const struct jetstream *jetstream) {
     return bus_max_payload_bytes(jetstream->bus);
 }

@@ -32,6 +32,11 @@ bool jetstream_is_connected(const struct jetstream *jetstream);
 /* How often it was connected. */
 uint64_t jetstream_connection_count(const struct jetstream *jetstream);
 
+/* Of the nats-server that it is connected to, or was last (server_version.h). */
+uint32_t jetstream_server_version(const struct jetstream *jetstream);
+/* How many copies the stream with most of them has, as it was found; 0: none was found yet. */
+unsigned jetstream_copies(const struct jetstream *jetstream);
+
 /* A stream as the last look at it found it. */
 struct jetstream_stream_state {
     const char *name; /* NULL: no stream is here at present, or it was named before */

@@ -94,9 +94,13 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
     }
 }
 
+static void note_copies(struct jetstream_check *check, const json_t *answer) {
+    check->copies = (unsigned)jetstream_answer_number(answer, "config", "num_replicas");
+}
+
 static void note_direct(struct jetstream_check *check, const json_t *answer) {
     const json_t *config = json_object_get(answer, "config");
-    const bool is_leader_alone = jetstream_answer_number(answer, "config", "num_replicas") == 1;
+    const bool is_leader_alone = check->copies == 1;
     const int64_t dead_ms = reactor_now_ms(check->jetstream->reactor) - check->direct_dead_ms;
     if (check->direct != JETSTREAM_DIRECT_DEAD || dead_ms > DIRECT_DEAD_MS) {
         check->direct = is_leader_alone && json_is_true(json_object_get(config, "allow_direct"))
@@ -145,6 +149,7 @@ static void on_created(void *context, json_t *answer) {
         jetstream_grade_set(check, JETSTREAM_IS_USABLE, "%s", "");
         note_times(check, answer);
         note_created(check, answer);
+        note_copies(check, answer);
         note_direct(check, answer);
     } else if (error == JETSTREAM_E_NO_REPLICAS ||
                (error == JETSTREAM_E_SUBJECT_OVERLAP && ++check->overlap_count == OVERLAPS_MAX)) {
@@ -230,6 +235,7 @@ static void on_info(void *context, json_t *answer) {
         note_times(check, answer);
         jetstream_judge(check, answer);
         note_created(check, answer);
+        note_copies(check, answer);
         note_direct(check, answer);
         compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {

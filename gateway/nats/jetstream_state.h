@@ -180,6 +180,7 @@ struct jetstream_check {
     bool is_deferred;                  /* it is missing, and created at the end of the round */
     struct jetstream_request *request; /* pending, or NULL */
     char created[40];                  /* RFC 3339, as last read; "": never */
+    unsigned copies;                   /* its replicas, as last read; 0: never */
     enum jetstream_direct direct;
     int64_t direct_dead_ms; /* DEAD: since when */
     uint64_t bytes;         /* that it held then */

@@ -10,6 +10,7 @@
 #include "halt_gate.h"
 #include "negotiate.h"
 #include "problem.h"
+#include "server_version.h"
 
 enum health {
     HEALTH_OK,
@@ -26,6 +27,7 @@ struct finding {
     enum problem problem; /* where it failed */
     const char *prefix;   /* of the reason, in text: "" or what it affects */
     const char *reason;   /* NULL: nothing to say */
+    uint32_t version;     /* of the nats-server; 0: not known, or another check */
 };
 
 /* Each is asked with `number` 0, 1 … until it has no more to say: a check may have several
@@ -44,10 +46,12 @@ static struct finding ask_draining(const struct gateway *gateway, size_t number)
 static struct finding ask_nats(const struct gateway *gateway, size_t number) {
     const char *trouble = jetstream_trouble(gateway->jetstream);
     const bool is_patient = jetstream_is_patient(gateway->jetstream);
+    const uint32_t version = jetstream_server_version(gateway->jetstream);
     if (number > 0 || (trouble == NULL && (is_patient || jetstream_is_ready(gateway->jetstream)))) {
-        return (struct finding){0};
+        return (struct finding){.version = version};
     }
-    return (struct finding){.health = is_patient ? HEALTH_DEGRADED : HEALTH_FAILED,
+    return (struct finding){.version = version,
+                            .health = is_patient ? HEALTH_DEGRADED : HEALTH_FAILED,
                             .problem = PROBLEM_BUS_UNAVAILABLE,
                             .prefix = is_patient ? "messages wait: " : "",
                             .reason = trouble != NULL ? trouble : "NATS is not ready yet"};
@@ -146,6 +150,11 @@ static void write_check(struct parley_buffer *out, const char *name,
                         const struct finding *finding) {
     parley_buffer_format(out, "{\"name\":\"%s\",\"status\":\"%s\"", name,
                          health_names[finding->health]);
+    if (finding->version > 0) {
+        char version[SERVER_VERSION_MAX];
+        server_version_text(finding->version, version);
+        parley_buffer_format(out, ",\"version\":\"%s\"", version);
+    }
     if (finding->reason != NULL) {
         parley_buffer_text(out, ",\"reason\":");
         parley_buffer_json(out, parley_bytes_of(finding->reason));

@@ -12,6 +12,7 @@
 #include "negotiate.h"
 #include "problem.h"
 #include "routes.h"
+#include "server_version.h"
 
 _Static_assert((int)PROBLEM_COUNT <= (int)FIGURES_PROBLEMS_MAX, "there is a figure for each");
 
@@ -159,6 +160,29 @@ static void write_build(const struct exposition *exposition, const struct figure
     exposition_sample(exposition, (const char *const[]){PARLEY_VERSION}, 1, 1);
 }
 
+static uint64_t version_of(const struct figures_set *set, size_t block) {
+    return counter_read(&set->blocks[block]->nats_version);
+}
+
+static bool has_version(const struct figures_set *set, size_t block_count, uint64_t version) {
+    size_t i = 0;
+    while (i < block_count && version_of(set, i) != version) {
+        i++;
+    }
+    return i < block_count;
+}
+
+static void write_nats_server(const struct exposition *exposition, const struct figures_set *set) {
+    for (size_t i = 0; i < set->count; i++) {
+        const uint64_t version = version_of(set, i);
+        char text[SERVER_VERSION_MAX];
+        if (version > 0 && !has_version(set, i, version)) {
+            server_version_text((uint32_t)version, text);
+            exposition_sample(exposition, (const char *const[]){text}, 1, 1);
+        }
+    }
+}
+
 /* One that is kept by counter_set_known, and left out while it is not known. */
 static void write_known(const struct exposition *exposition, const char *const labels[],
                         uint64_t kept) {
@@ -271,6 +295,7 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_STREAM_EVENTS] = write_events,
     [METRIC_TASKS_OPEN] = write_open_tasks,
     [METRIC_FACTS_PENDING] = write_pending_facts,
+    [METRIC_NATS_SERVER_INFO] = write_nats_server,
     [METRIC_JETSTREAM_USABLE] = write_usable,
     [METRIC_JETSTREAM_MESSAGES] = write_store_messages,
     [METRIC_JETSTREAM_BYTES] = write_store_bytes,

@@ -79,10 +79,11 @@ struct server {
     unsigned worker_count, ready_count;
     unsigned ended_count; /* of the workers, once they drain */
     struct stall_watch stall_watch;
-    atomic_uint busy_count;  /* of the workers, while they drain */
-    atomic_uint away_count;  /* of the workers: those that NATS is not ready for */
-    struct tls_context *tls; /* NULL: plain HTTP */
-    int listen_fd, admin_fd; /* -1: none */
+    atomic_uint busy_count;   /* of the workers, while they drain */
+    atomic_uint nats_version; /* that was logged last */
+    atomic_uint away_count;   /* of the workers: those that NATS is not ready for */
+    struct tls_context *tls;  /* NULL: plain HTTP */
+    int listen_fd, admin_fd;  /* -1: none */
     unsigned port;
     bool is_announced, is_draining;
     struct troubles *troubles;
@@ -525,6 +526,7 @@ static int start_workers(struct server *server) {
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
         .busy_count = &server->busy_count,
+        .nats_version = &server->nats_version,
         .away_count = &server->away_count,
         .worker_count = count};
     const struct worker_events events = {.ready = worker_ready,

@@ -20,6 +20,7 @@
 #include "fact_consumers.h"
 #include "listen_address.h"
 #include "log.h"
+#include "nats_version.h"
 #include "parking.h"
 #include "routes.h"
 #include "streams.h"
@@ -75,6 +76,7 @@ static bool knows_halts(const struct worker *worker) {
 
 static void on_ready(void *context) {
     struct worker *worker = context;
+    nats_version_tell(worker->gateway.jetstream, worker->options.nats_version);
     if (!knows_halts(worker)) {
         return; /* on_halts_seen follows */
     }

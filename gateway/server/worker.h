@@ -55,7 +55,8 @@ struct worker_options {
     const struct figures_set *all_figures; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */
-    atomic_uint *away_count; /* shared: the workers that NATS is not ready for; all, at first */
+    atomic_uint *nats_version; /* shared: of nats_version_tell */
+    atomic_uint *away_count;   /* shared: the workers that NATS is not ready for; all, at first */
     unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
     bool keeps_facts; /* it creates, for all workers, the facts of what was published straight to

@@ -28,6 +28,8 @@ static void copy_nats(const struct gateway *gateway) {
     set(gateway, FIGURE_HELD_MESSAGES, jetstream_held_count(jetstream));
     set(gateway, FIGURE_NATS_CONNECTIONS, jetstream_is_connected(jetstream) ? 1 : 0);
     set(gateway, FIGURE_NATS_RECONNECTS, connected > 0 ? connected - 1 : 0);
+    counter_set(&gateway->figures->nats_version,
+                jetstream_is_connected(jetstream) ? jetstream_server_version(jetstream) : 0);
 }
 
 static void copy_stores(const struct gateway *gateway) {

@@ -61,7 +61,7 @@ it('panels ask for what exists, and no two lie on each other', () => {
 it('every metric is in the dashboard, but for the least', () => {
   const text = JSON.stringify(dashboard);
   const left = [...metrics.keys()].filter((name) => !text.includes(name));
-  const few = /_(sum|count)$|^up$|^parley_(build|durability)_info$|^process_(virtual_memory_bytes|max_fds)$/;
+  const few = /_(sum|count)$|^up$|^parley_(build|durability|nats_server)_info$|^process_(virtual_memory_bytes|max_fds)$/;
   assert.deepEqual(
     left.filter((name) => !few.test(name)),
     [],

@@ -84,6 +84,11 @@ static void become_server(const struct nats_server *server, pid_t parent) {
     if (freopen("/dev/null", "w", stderr) == NULL) {
         _exit(1);
     }
+    const char *chosen = getenv("PARLEY_TEST_NATS_SERVER");
+    if (chosen != NULL && chosen[0] != '\0') {
+        execv(chosen, (char *const *)(uintptr_t)arguments);
+        _exit(127);
+    }
     execvp("nats-server", (char *const *)(uintptr_t)arguments);
     execv("/usr/sbin/nats-server", (char *const *)(uintptr_t)arguments);
     _exit(127);

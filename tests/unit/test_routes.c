@@ -174,6 +174,11 @@ bool jetstream_is_patient(const struct jetstream *jetstream) {
     return jetstream->is_patient;
 }
 
+uint32_t jetstream_server_version(const struct jetstream *jetstream) {
+    (void)jetstream;
+    return 2010027;
+}
+
 const char *jetstream_remark(const struct jetstream *jetstream, size_t number) {
     return number == 0 ? jetstream->remark : NULL;
 }
@@ -985,6 +990,7 @@ static void test_it_is_ready_once_the_halts_were_read(void **state) {
 
 static void test_health_has_a_reason_for_each_check(void **state) {
     (void)state;
+#define NATS(status) "{\"name\":\"nats\",\"status\":\"" status "\",\"version\":\"2.10.27\""
 #define OK(name) "{\"name\":\"" name "\",\"status\":\"ok\"}"
 #define SAYS(name, status, reason)                                                                 \
     "{\"name\":\"" name "\",\"status\":\"" status "\",\"reason\":\"" reason "\"}"
@@ -997,22 +1003,29 @@ static void test_health_has_a_reason_for_each_check(void **state) {
         {{.is_ready = true},
          .status = 200,
          .checks =
-             OK("draining") "," OK("nats") "," OK("workers") "," OK("streams") "," OK("halts")},
+             OK("draining") "," NATS("ok") "}"
+                                           "," OK("workers") "," OK("streams") "," OK("halts")},
         {{.is_ready = true, .remark = "stream VLP is full"},
          .status = 200,
-         .checks = OK("draining") "," OK("nats") "," OK("workers") "," SAYS(
-             "streams", "degraded", "stream VLP is full") "," OK("halts")},
+         .checks = OK("draining") "," NATS("ok") "}"
+                                                 "," OK("workers") "," SAYS(
+                                                     "streams", "degraded",
+                                                     "stream VLP is full") "," OK("halts")},
         {{.is_patient = true, .trouble = "NATS is away"},
          .status = 200,
-         .checks = OK("draining") "," SAYS("nats", "degraded", "NATS is away") "," OK(
-             "workers") "," OK("streams") "," OK("halts")},
+         .checks = OK("draining") "," NATS("degraded") ",\"reason\":\"NATS is away\"}"
+                                                       "," OK("workers") "," OK("streams") "," OK(
+                                                           "halts")},
         {{.trouble = "NATS is away"},
          .away_count = 2,
          .status = 503,
          .detail = "NATS is away.",
-         .checks = OK("draining") "," SAYS("nats", "failed", "NATS is away") "," SAYS(
-             "workers", "failed",
-             "NATS is not ready yet for all workers") "," OK("streams") "," OK("halts")},
+         .checks = OK("draining") "," NATS(
+             "failed") ",\"reason\":\"NATS is away\"}"
+                       "," SAYS(
+                           "workers", "failed",
+                           "NATS is not ready yet for all workers") "," OK("streams") "," OK("halt"
+                                                                                             "s")},
         {{.is_ready = true},
          .away_count = 1,
          .status = 503,
@@ -1041,6 +1054,7 @@ static void test_health_has_a_reason_for_each_check(void **state) {
                                rows[i].detail != NULL ? rows[i].detail : "{\"status\":\"ready\","));
     }
 #undef OK
+#undef NATS
 #undef SAYS
 }
 

@@ -5,7 +5,7 @@
 import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join, resolve } from 'node:path';
 import { within } from './poll.mjs';
 
 const alive = new Set();
@@ -25,9 +25,16 @@ export function temporaryFolder() {
   return folder;
 }
 
+// Where nats-server is looked for: that of PARLEY_TEST_NATS_SERVER, the path of one, goes first.
+function searchPath() {
+  const chosen = process.env.PARLEY_TEST_NATS_SERVER;
+  const first = chosen ? `${dirname(resolve(chosen))}:` : '';
+  return `${first}${process.env.PATH}:/usr/sbin:/usr/local/sbin`;
+}
+
 // The test's own settings are no settings of the server's.
 function environment(extra) {
-  const env = { ...process.env, PATH: `${process.env.PATH}:/usr/sbin:/usr/local/sbin`, ...extra };
+  const env = { ...process.env, PATH: searchPath(), ...extra };
   for (const name of Object.keys(env)) {
     if (name.startsWith('PARLEY_') && !(name in extra)) delete env[name];
   }
