@@ -43,7 +43,7 @@ endfunction()
 
 parley_library(MICROHTTPD libmicrohttpd-dev libmicrohttpd>=0.9.75)
 parley_library(JANSSON libjansson-dev jansson>=2.14)
-# Three functions that its header does not declare have the form that bus*.c expect in every 3.x.
+# Four functions that its header does not declare have the form that bus*.c expect in every 3.x.
 parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
 parley_library(SODIUM libsodium-dev libsodium)
 parley_library(LIBCRYPTO libssl-dev libcrypto>=3)
