@@ -183,6 +183,16 @@ update_lists() { # LOG
     return 1
 }
 
+# Where this machine's apt gets Debian's packages from: of its own release, not of others'.
+debian_mirror() {
+    local release
+    # shellcheck disable=SC1091
+    release=$(. /etc/os-release && echo "${VERSION_CODENAME-}")
+    # shellcheck disable=SC2016 # apt's names
+    apt-get indextargets --format '$(REPO_URI) $(RELEASE)' 'Created-By: Packages' 2>/dev/null |
+        awk -v release="$release" '$2 == release && $1 ~ /debian\/?$/ { print $1; exit }'
+}
+
 leave_disabled() { # UNIT…
     command -v systemctl >/dev/null || return 0
     as_root systemctl --quiet --now disable "$@" >/dev/null 2>&1 || true

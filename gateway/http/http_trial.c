@@ -6,8 +6,8 @@
  *
  *   - It reads from a connection by `recv`, which is parley's (http_wire.c, ADR 9), and calls back
  *     for what it has read before it reads from another connection.
- *   - NOTIFY_STARTED comes before the first request of a connection, from MHD_add_connection or
- * from a later MHD_run (0.9.77 to 1.0.10 without MHD_USE_NO_THREAD_SAFETY), and the connection's
+ *   - NOTIFY_STARTED comes before the first request of a connection: from MHD_add_connection, or
+ *     from a later MHD_run (0.9.77 to 1.0.10, without MHD_USE_NO_THREAD_SAFETY). The connection's
  *     descriptor is known then (http_arrival.c). It reads from a new connection without an event,
  *     for the head of a moved one has come already (http_move.c).
  *   - It accepts the head that http_head_write makes, at the level of strictness that it has by
