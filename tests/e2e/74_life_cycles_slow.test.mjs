@@ -47,19 +47,6 @@ function matrix(what, endings, open, { ofEachPhase = false } = {}) {
   });
 }
 
-matrix('requests on several workers, whose clients leave', LEAVING, () => openWorld({ workers: 3 }));
-
-matrix('requests over TLS, whose clients leave', LEAVING_TLS, async () => {
-  const { ca, issue } = await authority();
-  const { cert, key } = await issue('server', 'IP:127.0.0.1,DNS:localhost');
-  const tls = { ca: readFileSync(ca), servername: 'localhost' };
-  return openWorld({ tls, args: ['--tls-cert', cert, '--tls-key', key] });
-});
-
-matrix('requests that nothing ends but time', SILENCE, () => openWorld({ clients: IMPATIENT, forNats: IMPATIENT }));
-
-matrix('requests whose NATS is killed and comes back', NATS_GONE, () => openWorld());
-
 const withTokens = async () => {
   const file = join(temporaryFolder(), 'tokens.json');
   const scopes = 'send:*,read:*,admin';
@@ -67,25 +54,46 @@ const withTokens = async () => {
   const tokens = { file, client, monitor: await createToken(file, 'monitor', `${scopes},metrics`) };
   return openWorld({ tokens, args: ['--tokens', file] });
 };
-matrix('requests whose token is revoked', REVOKED, withTokens, { ofEachPhase: true });
 
-describe('a server that is told to stop, some of whose clients leave meanwhile', () => {
-  for (const phase of PHASES.filter(({ name }) => name !== 'unread stream')) {
-    it(`ends in order: ${phase.name}`, async (t) => {
-      const world = await openWorld({ forNats: IMPATIENT });
-      t.diagnostic(await stopIn(world, phase, LEAVING));
+// Both halves wait for most of their time, each test with servers of its own.
+describe('the life cycles of requests', { concurrency: 2 }, () => {
+  describe('that end one after the other', { concurrency: 1 }, () => {
+    matrix('requests on several workers, whose clients leave', LEAVING, () => openWorld({ workers: 3 }));
+
+    matrix('requests over TLS, whose clients leave', LEAVING_TLS, async () => {
+      const { ca, issue } = await authority();
+      const { cert, key } = await issue('server', 'IP:127.0.0.1,DNS:localhost');
+      const tls = { ca: readFileSync(ca), servername: 'localhost' };
+      return openWorld({ tls, args: ['--tls-cert', cert, '--tls-key', key] });
     });
-  }
-});
 
-describe('a reader of frames that is gone', () => {
-  it('holds nothing, though nothing is stored that would show it', async (t) => {
-    const server = await parleyFor(t);
-    const line = 'GET /v1/supervisor/stream HTTP/1.1';
-    const reader = await rawFor(t, server, `${line}\r\nHost: localhost\r\nAccept: ${FRAMES_TYPE}\r\n\r\n`);
-    const readers = async () => valueOf(await metricsOf(server), 'parley_stream_readers');
-    await until('it reads', async () => (await readers()) === 1);
-    reader.close();
-    await until('it is gone', async () => (await readers()) === 0, { every: 500 });
+    matrix('requests that nothing ends but time', SILENCE, () => openWorld({ clients: IMPATIENT, forNats: IMPATIENT }));
+
+    matrix('requests whose NATS is killed and comes back', NATS_GONE, () => openWorld());
+
+    matrix('requests whose token is revoked', REVOKED, withTokens, { ofEachPhase: true });
+  });
+
+  describe('that end with the server, or unseen', { concurrency: 1 }, () => {
+    describe('a reader of frames that is gone', () => {
+      it('holds nothing, though nothing is stored that would show it', async (t) => {
+        const server = await parleyFor(t);
+        const line = 'GET /v1/supervisor/stream HTTP/1.1';
+        const reader = await rawFor(t, server, `${line}\r\nHost: localhost\r\nAccept: ${FRAMES_TYPE}\r\n\r\n`);
+        const readers = async () => valueOf(await metricsOf(server), 'parley_stream_readers');
+        await until('it reads', async () => (await readers()) === 1);
+        reader.close();
+        await until('it is gone', async () => (await readers()) === 0, { every: 500 });
+      });
+    });
+
+    describe('a server that is told to stop, some of whose clients leave meanwhile', () => {
+      for (const phase of PHASES.filter(({ name }) => name !== 'unread stream')) {
+        it(`ends in order: ${phase.name}`, async (t) => {
+          const world = await openWorld({ forNats: IMPATIENT });
+          t.diagnostic(await stopIn(world, phase, LEAVING));
+        });
+      }
+    });
   });
 });

@@ -134,7 +134,7 @@ async function settles(world, what, cells) {
   let difference;
   try {
     await until(`nothing is held after ${what}`, async () => {
-      difference = Object.entries(await heldBy(world)).filter(([name, value]) => value !== world.rest[name]);
+      difference = Object.entries(await heldBy(world)).filter(([name, value]) => value > world.rest[name]);
       return difference.length === 0;
     });
   } catch (error) {
