@@ -50,7 +50,9 @@ static void answer(struct http_request *request, unsigned status, const char *co
     const bool promises = request->may_commit && (status / 100 == 2 || request->has_promised);
     if (promises && !request->has_failed) {
         commit_wait_begin(http_server_of(request)->options.commit, &request->commit);
-    } else {
+    }
+    /* What is still to come of a body is discarded meanwhile; http_take_end waits then. */
+    if (!commit_is_waiting(&request->commit) || request->wait == HTTP_WAIT_BODY) {
         http_go_on(request);
     }
 }

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { block, halts, release, session } from './lib/halts.mjs';
 import { holdThread } from './lib/held_thread.mjs';
-import { chunk, get, rawChunkedHead, rawFor, readEvents, request, send, sendLines, validate } from './lib/http.mjs';
+import { chunk, get, post, rawChunkedHead, rawFor, readEvents, request, send, sendLines, validate } from './lib/http.mjs';
 import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { parley, parleyFor, serveArguments, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -85,6 +85,13 @@ describe('with --durability machine', () => {
     await thread.letGo();
     await until('the summary has come', () => text().includes('"received":4,"accepted":4'));
     assert.deepEqual(text().match(/{"line":\d/g), [1, 2, 3, 4].map((line) => `{"line":${line}`));
+  });
+
+  it('answers a body that it reads no further, once the disk is synced', async (t) => {
+    const server = await parleyFor(t, { args: ['--durability', 'machine', '--reactors', '1', '--in-flight', '16'] });
+    const whole = claims(2000).map((each) => JSON.stringify(each)).join(',');
+    const answer = await post(server, '/v1/vlp/messages?results=summary', `[${whole}, oops ${' '.repeat(400_000)}`);
+    assert.equal(answer.lines.at(-1).summary.accepted, 2000, answer.text);
   });
 
   it('gives a task to an agent once its claim is on the disk', async (t) => {

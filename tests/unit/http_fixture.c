@@ -11,6 +11,8 @@
 
 #include "http_fixture.h"
 
+#include "commit.h"
+
 #include <arpa/inet.h>
 #include <errno.h>
 #include <semaphore.h>
@@ -100,6 +102,21 @@ static size_t take_at_last(void *state, struct http_request *request, struct par
 static void echo(void *state, struct http_request *request) {
     struct exchange *exchange = state;
     http_respond(request, 200, "application/octet-stream", parley_buffer_bytes(&exchange->body));
+}
+
+static void answer_committed(struct reactor_timer *timer) {
+    const struct exchange *exchange = exchange_of(timer);
+    http_commit(exchange->request);
+    http_respond(exchange->request, 200, "text/plain", PARLEY_BYTES("committed"));
+}
+
+/* Takes nothing, and answers while the rest is held. */
+static size_t answer_held(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct exchange *exchange = state;
+    (void)request, (void)bytes;
+    exchange->timer.fire = answer_committed;
+    reactor_timer_set(exchange->app->loop.reactor, &exchange->timer, 0);
+    return 0;
 }
 
 static void allow_a_bit(struct reactor_timer *timer) {
@@ -377,6 +394,7 @@ static const struct route {
     {.path = "/early-close", .begin = respond_early_and_close},
     {.path = "/echo", .handler = {.body = take_all, .end = echo, .closed = closed}},
     {.path = "/slow", .handler = {.body = take_a_bit, .end = echo, .closed = closed}},
+    {.path = "/committed", .handler = {.body = answer_held, .end = do_nothing, .closed = closed}},
     {.path = "/stuck", .handler = {.body = take_at_last, .end = echo, .closed = closed}},
     {.path = "/eager", .handler = {.body = take_one, .end = echo, .closed = closed}},
     {.path = "/late", .handler = {.end = set_late, .closed = closed}},
@@ -484,6 +502,23 @@ static int begin_tls(int fd) {
 }
 #endif
 
+static int sync_nothing(int fd) {
+    (void)fd;
+    return 0;
+}
+
+static void on_synced(void *context, uint64_t ns) {
+    (void)context, (void)ns;
+}
+
+static void start_commit(struct app *app) {
+    const struct commit_options options = {
+        .folder = "/", .sync = sync_nothing, .synced = on_synced};
+    assert_int_equal(commit_create(&options, &app->commit), PARLEY_OK);
+    assert_int_equal(commit_queue_create(app->commit, app->loop.reactor, &app->commit_queue),
+                     PARLEY_OK);
+}
+
 static void start_on(struct app *app, int listen_fd, void (*change)(struct http_options *)) {
     struct http_options options = {
         .connections_max = 10000,
@@ -502,6 +537,8 @@ static void start_on(struct app *app, int listen_fd, void (*change)(struct http_
     }
     TAILQ_INIT(&app->exchanges);
     loop_create(&app->loop);
+    start_commit(app);
+    options.commit = app->commit_queue;
     assert_int_equal(
         http_server_create(app->loop.reactor, listen_fd, &options, begin, app, &app->server),
         PARLEY_OK);
@@ -526,6 +563,8 @@ void app_join(struct app *app, const struct app *other) {
 void app_stop(struct app *app) {
     loop_stop(&app->loop);
     http_server_destroy(app->server);
+    commit_queue_destroy(app->commit_queue);
+    commit_destroy(app->commit);
     stop_tls(app);
     assert_true(TAILQ_EMPTY(&app->exchanges));
     loop_destroy(&app->loop);

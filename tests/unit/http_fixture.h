@@ -39,7 +39,9 @@ struct app {
     int listen_fd;
     unsigned port;
     struct http_server *server;
-    struct tls_context *tls; /* NULL: plain TCP */
+    struct tls_context *tls;           /* NULL: plain TCP */
+    struct commit *commit;             /* whose disk is always synced … */
+    struct commit_queue *commit_queue; /* … for what asks for it */
     TAILQ_HEAD(, exchange) exchanges;
     size_t published; /* lines that each stream of /ticks has to show */
     bool is_over;     /* and then they end */
