@@ -2,8 +2,8 @@
 #pragma once
 
 /* Group commit (ADR 36): what was written to a file system is on the disk before an answer that
- * promises it leaves. Whoever has such an answer waits for a sync that begins after that; one sync
- * at a time serves all that wait, on all reactors.
+ * promises it leaves. Such an answer waits for a sync that begins after it was made; one sync at a
+ * time serves all that wait, on all reactors.
  *
  *   waits that come    A B      C D E        F
  *   syncs               [── 1 ──][── 2 ──]    [── 3 ──]

@@ -362,7 +362,7 @@ bool http_move_begin(struct http_connection *connection);
 /* As it is closed.  Returns: false when it does not move; else what is to be served in its stead,
  * which borrows from it. */
 bool http_move_next(struct http_connection *connection, struct acceptor_connection *out);
-/* `arrival` is what goes on in the stead of `connection`, which loses what it had. */
+/* `arrival` takes the place of `connection`, which loses what it had. */
 void http_move_give(struct http_connection *connection, struct http_arrival *arrival);
 
 /* ---- http_linger.c ---- */

@@ -29,7 +29,7 @@ bool jetstream_config_is_ours(const json_t *config) {
 
 /* ---- how long a bucket keeps a key ---- */
 
-/* The streams of that name.  Returns: NULL: there are none (`name` NULL, too). */
+/* The streams of that name.  Returns: NULL: no stream has it, or `name` is NULL. */
 static const struct jetstream_group *group_of(const struct jetstream_check *check,
                                               const char *name) {
     const struct jetstream_setup *setup = &check->jetstream->setup;

@@ -140,7 +140,7 @@ describe('a task', () => {
     assertProblem(await sendTask(two, claimOf(request, 'kay')), 409, 'already-claimed');
   });
 
-  it('that was claimed before its request came stays with the claimer, whoever is addressed', async () => {
+  it('that was claimed before its request came stays with the claimer, also if another is addressed', async () => {
     const request = taskRequest('early.it', { to: 'galahad' });
     assert.deepEqual(warningsOf(await accepted(one, claimOf(request, 'kay'))), ['RT-201']);
     await accepted(two, request);
