@@ -49,7 +49,3 @@ struct object_store *gateway_object_store(const struct gateway *gateway,
                                           const struct parley_protocol *protocol) {
     return gateway->object_stores != NULL ? gateway->object_stores[index_of(protocol)] : NULL;
 }
-
-struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol) {
-    return gateway->boards[index_of(protocol)];
-}

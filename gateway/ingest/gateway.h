@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What serves requests on one reactor: everything that a handler may need, and nothing that another
+/* What takes messages on one reactor: everything that their handlers need, and nothing that another
  * reactor uses, unless it says `shared`. */
 
-#include <stdatomic.h>
 #include <sys/queue.h>
 
 #include <parley/message.h>
@@ -28,14 +27,8 @@ struct halt_gate;
 struct object_store;
 struct offload;
 struct spool_quota;
-struct vault_task;
 struct duplicate;
-struct describe_pages;
 struct limits;
-struct streams;
-struct agents;
-struct board;
-struct parking;
 
 /* Of duplicates.h.  Zeroed at first. */
 struct duplicates {
@@ -47,7 +40,6 @@ struct duplicates {
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
-    const struct describe_pages *pages;        /* read-only, shared */
     struct parley_message *messages;           /* one a protocol, for the verdict under way */
     struct fact_store **fact_stores;           /* one a protocol; NULL: it has no facts */
     struct object_store **object_stores; /* one a protocol; NULL: none of its messages has any */
@@ -63,26 +55,16 @@ struct gateway {
     struct completion_queue *completions;
     struct commit_queue *commit;   /* what answers wait in that promise storage; NULL: none waits */
     LIST_HEAD(, offload) offloads; /* with the worker pool */
-    LIST_HEAD(, ahead_task) aheads;      /* the same */
-    LIST_HEAD(, vault_task) vault_tasks; /* likewise */
-    struct shares vault_shares;          /* of the requests that read checkpoints */
-    struct shares reply_shares;          /* of those that wait for replies */
-    struct shares task_shares;           /* of those for lists of tasks */
+    LIST_HEAD(, ahead_task) aheads; /* the same */
+    struct shares reply_shares;     /* of those that wait for replies */
     struct duplicates duplicates;
     struct origin_policy origins;
     struct reactor *reactor;
     struct jetstream *jetstream;
     struct guard *guard;
-    struct replies *replies; /* that clients wait for */
-    struct http_server *http;
-    struct streams *streams;
-    struct agents *agents;
-    struct parking *parking;       /* of requests that wait */
-    struct board *const *boards;   /* one a protocol, shared; NULL: it has no work */
-    const atomic_uint *away_count; /* the workers that NATS is not ready for; NULL: only this one */
-    struct figures *figures;       /* what this worker counts */
-    const struct figures_set *all_figures; /* what all do, shared; /metrics needs it */
-    uint64_t quarantine_dropped;           /* since the last that was kept */
+    struct replies *replies;     /* that clients wait for */
+    struct figures *figures;     /* what this worker counts */
+    uint64_t quarantine_dropped; /* since the last that was kept */
     bool is_draining;
 };
 
@@ -110,6 +92,3 @@ struct halt_gate *gateway_halt_gate(struct gateway *gateway,
 /* NULL: no message of the protocol has an object. */
 struct object_store *gateway_object_store(const struct gateway *gateway,
                                           const struct parley_protocol *protocol);
-
-/* NULL: the protocol has no work. */
-struct board *gateway_board(const struct gateway *gateway, const struct parley_protocol *protocol);

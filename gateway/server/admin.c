@@ -34,17 +34,17 @@ static bool is_host_admitted(const struct configuration *configuration,
 }
 
 void admin_begin(void *context, struct http_request *request) {
-    struct gateway *gateway = context;
+    struct services *services = context;
     const char *path = http_request_path(request);
-    if (!is_host_admitted(gateway->configuration, request) || !is_read(request)) {
+    if (!is_host_admitted(services->gateway.configuration, request) || !is_read(request)) {
         return;
     }
     if (strcmp(path, "/metrics") == 0) {
-        metrics_page_serve(gateway, request);
+        metrics_page_serve(services, request);
     } else if (strcmp(path, "/livez") == 0) {
-        health_serve_livez(gateway, request);
+        health_serve_livez(services, request);
     } else if (strcmp(path, "/readyz") == 0) {
-        health_serve_readyz(gateway, request);
+        health_serve_readyz(services, request);
     } else {
         problem_respond(request, PROBLEM_NOT_FOUND,
                         "This address has /metrics, /livez and /readyz only; everything else is at "

@@ -3,7 +3,7 @@
 
 /* What --admin-listen serves: /metrics, /livez and /readyz, to everyone who reaches it. */
 
-#include "gateway.h"
+#include "services.h"
 
-/* The http_begin_fn of that address, with a gateway as the context. */
+/* The http_begin_fn of that address, with the services as the context. */
 void admin_begin(void *context, struct http_request *request);

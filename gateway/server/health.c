@@ -32,10 +32,10 @@ struct finding {
 
 /* Each is asked with `number` 0, 1 … until it has no more to say: a check may have several
  * reasons. */
-typedef struct finding ask_fn(const struct gateway *gateway, size_t number);
+typedef struct finding ask_fn(const struct services *services, size_t number);
 
-static struct finding ask_draining(const struct gateway *gateway, size_t number) {
-    if (!gateway->is_draining || number > 0) {
+static struct finding ask_draining(const struct services *services, size_t number) {
+    if (!services->gateway.is_draining || number > 0) {
         return (struct finding){0};
     }
     return (struct finding){
@@ -43,11 +43,12 @@ static struct finding ask_draining(const struct gateway *gateway, size_t number)
 }
 
 /* While it may come back soon, messages wait. */
-static struct finding ask_nats(const struct gateway *gateway, size_t number) {
-    const char *trouble = jetstream_trouble(gateway->jetstream);
-    const bool is_patient = jetstream_is_patient(gateway->jetstream);
-    const uint32_t version = jetstream_server_version(gateway->jetstream);
-    if (number > 0 || (trouble == NULL && (is_patient || jetstream_is_ready(gateway->jetstream)))) {
+static struct finding ask_nats(const struct services *services, size_t number) {
+    const char *trouble = jetstream_trouble(services->gateway.jetstream);
+    const bool is_patient = jetstream_is_patient(services->gateway.jetstream);
+    const uint32_t version = jetstream_server_version(services->gateway.jetstream);
+    if (number > 0 ||
+        (trouble == NULL && (is_patient || jetstream_is_ready(services->gateway.jetstream)))) {
         return (struct finding){.version = version};
     }
     return (struct finding){.version = version,
@@ -58,8 +59,8 @@ static struct finding ask_nats(const struct gateway *gateway, size_t number) {
 }
 
 /* A connection may be served by any worker: all of them must reach NATS. */
-static struct finding ask_workers(const struct gateway *gateway, size_t number) {
-    if (number > 0 || gateway->away_count == NULL || atomic_load(gateway->away_count) == 0) {
+static struct finding ask_workers(const struct services *services, size_t number) {
+    if (number > 0 || services->away_count == NULL || atomic_load(services->away_count) == 0) {
         return (struct finding){0};
     }
     return (struct finding){.health = HEALTH_FAILED,
@@ -68,8 +69,8 @@ static struct finding ask_workers(const struct gateway *gateway, size_t number) 
 }
 
 /* A stream that cannot be used stops only its own protocol. */
-static struct finding ask_streams(const struct gateway *gateway, size_t number) {
-    const char *remark = jetstream_remark(gateway->jetstream, number);
+static struct finding ask_streams(const struct services *services, size_t number) {
+    const char *remark = jetstream_remark(services->gateway.jetstream, number);
     return (struct finding){.health = remark != NULL ? HEALTH_DEGRADED : HEALTH_OK,
                             .reason = remark};
 }
@@ -93,19 +94,19 @@ static struct finding full_halts(enum halt_room room) {
     return (struct finding){.health = HEALTH_DEGRADED, .prefix = "", .reason = reasons[room]};
 }
 
-static struct finding ask_halts(const struct gateway *gateway, size_t number) {
+static struct finding ask_halts(const struct services *services, size_t number) {
     bool is_seen = true, was_seen = true;
     enum halt_room room = HALT_HAS_ROOM;
-    for (size_t i = 0; gateway->halt_gates != NULL && i < parley_protocol_count(); i++) {
-        if (gateway->halt_gates[i] != NULL) {
-            struct halt_set *set = halt_gate_set(gateway->halt_gates[i]);
+    for (size_t i = 0; services->gateway.halt_gates != NULL && i < parley_protocol_count(); i++) {
+        if (services->gateway.halt_gates[i] != NULL) {
+            struct halt_set *set = halt_gate_set(services->gateway.halt_gates[i]);
             const enum halt_room room_of_it = halt_set_room(set);
             is_seen = is_seen && halt_set_is_seen(set);
             was_seen = was_seen && halt_set_was_seen(set);
             room = room_of_it > room ? room_of_it : room;
         }
     }
-    const bool is_unread = !is_seen && gateway->configuration->on_halt != ON_HALT_IGNORE;
+    const bool is_unread = !is_seen && services->gateway.configuration->on_halt != ON_HALT_IGNORE;
     if (is_unread && number == 0) {
         return unread_halts(was_seen);
     }
@@ -131,10 +132,10 @@ static bool prefers_json(const struct http_request *request) {
 }
 
 /* The first reason why it is not ready.  Returns: whether there is one. */
-static bool find_failure(const struct gateway *gateway, struct finding *out) {
+static bool find_failure(const struct services *services, struct finding *out) {
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         for (size_t number = 0;; number++) {
-            *out = checks[i].ask(gateway, number);
+            *out = checks[i].ask(services, number);
             if (out->health == HEALTH_FAILED) {
                 return true;
             }
@@ -163,12 +164,12 @@ static void write_check(struct parley_buffer *out, const char *name,
 }
 
 /* One that has nothing to say is in the list, too, once. */
-static void write_checks(struct parley_buffer *out, const struct gateway *gateway) {
+static void write_checks(struct parley_buffer *out, const struct services *services) {
     const char *between = "";
     parley_buffer_text(out, "\"checks\":[");
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         for (size_t number = 0;; number++) {
-            const struct finding finding = checks[i].ask(gateway, number);
+            const struct finding finding = checks[i].ask(services, number);
             if (finding.reason == NULL && number > 0) {
                 break;
             }
@@ -180,11 +181,11 @@ static void write_checks(struct parley_buffer *out, const struct gateway *gatewa
     parley_buffer_char(out, ']');
 }
 
-static void write_text(struct parley_buffer *out, const struct gateway *gateway) {
+static void write_text(struct parley_buffer *out, const struct services *services) {
     parley_buffer_text(out, "ready\n");
     for (size_t i = 0; i < CHECK_COUNT; i++) {
         struct finding finding;
-        for (size_t number = 0; (finding = checks[i].ask(gateway, number)).reason != NULL;
+        for (size_t number = 0; (finding = checks[i].ask(services, number)).reason != NULL;
              number++) {
             parley_buffer_format(out, "but: %s%s\n", finding.prefix != NULL ? finding.prefix : "",
                                  finding.reason);
@@ -200,7 +201,7 @@ static void respond(struct http_request *request, const char *type, struct parle
     }
 }
 
-static void respond_failed(const struct gateway *gateway, struct http_request *request,
+static void respond_failed(const struct services *services, struct http_request *request,
                            const struct finding *finding) {
     struct parley_buffer members;
     char detail[512];
@@ -208,38 +209,38 @@ static void respond_failed(const struct gateway *gateway, struct http_request *r
     snprintf(detail, sizeof detail, "%s%s", finding->reason, is_sentence ? "" : ".");
     parley_buffer_init(&members);
     parley_buffer_char(&members, ',');
-    write_checks(&members, gateway);
+    write_checks(&members, services);
     problem_respond_members(request, finding->problem, detail,
                             members.has_failed ? (struct parley_bytes){0}
                                                : parley_buffer_bytes(&members));
     parley_buffer_finish(&members);
 }
 
-void health_serve_readyz(const struct gateway *gateway, struct http_request *request) {
+void health_serve_readyz(const struct services *services, struct http_request *request) {
     struct finding failure;
     struct parley_buffer body;
-    if (find_failure(gateway, &failure)) {
-        respond_failed(gateway, request, &failure);
+    if (find_failure(services, &failure)) {
+        respond_failed(services, request, &failure);
         return;
     }
     parley_buffer_init(&body);
     if (prefers_json(request)) {
         parley_buffer_format(&body, "{\"status\":\"ready\",\"durability\":\"%s\",",
-                             durability_names[gateway->configuration->durability]);
-        write_checks(&body, gateway);
+                             durability_names[services->gateway.configuration->durability]);
+        write_checks(&body, services);
         parley_buffer_text(&body, "}\n");
         respond(request, "application/json", &body);
     } else {
-        write_text(&body, gateway);
+        write_text(&body, services);
         respond(request, "text/plain", &body);
     }
     parley_buffer_finish(&body);
 }
 
-void health_serve_livez(const struct gateway *gateway, struct http_request *request) {
+void health_serve_livez(const struct services *services, struct http_request *request) {
     if (!prefers_json(request)) {
         http_respond(request, 200, "text/plain", PARLEY_BYTES("alive\n"));
-    } else if (gateway->is_draining) {
+    } else if (services->gateway.is_draining) {
         http_respond(request, 200, "application/json",
                      PARLEY_BYTES("{\"status\":\"alive\",\"draining\":true}\n"));
     } else {

@@ -267,11 +267,11 @@ static void write_store_limits(const struct exposition *exposition, const struct
 
 /* ---- all of them ---- */
 
-static size_t store_names(const struct gateway *gateway, const char *out[FIGURES_STREAMS_MAX]) {
+static size_t store_names(const struct services *services, const char *out[FIGURES_STREAMS_MAX]) {
     struct jetstream_stream_state state;
     size_t count = 0;
     while (count < FIGURES_STREAMS_MAX &&
-           jetstream_stream_state(gateway->jetstream, count, &state)) {
+           jetstream_stream_state(services->gateway.jetstream, count, &state)) {
         out[count++] = state.name;
     }
     return count;
@@ -311,17 +311,17 @@ static void write_durability(struct exposition *exposition,
                       (const char *const[]){durability_names[configuration->durability]}, 1, 1);
 }
 
-static void write_all(enum exposition_format format, const struct gateway *gateway,
+static void write_all(enum exposition_format format, const struct services *services,
                       struct parley_buffer *out) {
-    const struct figures_set *set = gateway->all_figures;
+    const struct figures_set *set = services->all_figures;
     const char *stores[FIGURES_STREAMS_MAX];
     struct exposition exposition;
     exposition_init(&exposition, format, out);
     exposition.stores = stores;
-    exposition.store_count = store_names(gateway, stores);
+    exposition.store_count = store_names(services, stores);
     for (size_t i = 0; i < METRIC_COUNT; i++) {
         if (i == METRIC_DURABILITY) {
-            write_durability(&exposition, gateway->configuration);
+            write_durability(&exposition, services->gateway.configuration);
         } else if (writers[i] != NULL) {
             exposition_begin(&exposition, (enum metric)i);
             writers[i](&exposition, set);
@@ -338,11 +338,11 @@ static enum exposition_format format_for(const struct http_request *request) {
                                                                           : EXPOSITION_PROMETHEUS;
 }
 
-void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
+void metrics_page_serve(struct services *services, struct http_request *request) {
     const enum exposition_format format = format_for(request);
     struct parley_buffer text;
     parley_buffer_init(&text);
-    write_all(format, gateway, &text);
+    write_all(format, services, &text);
     if (parley_buffer_status(&text) == PARLEY_OK) {
         http_compress(request);
         http_respond(request, 200, exposition_media_type(format), parley_buffer_bytes(&text));

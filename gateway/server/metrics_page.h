@@ -3,7 +3,7 @@
 
 /* GET /metrics. */
 
-#include "gateway.h"
+#include "services.h"
 
 /* Answers with what all workers have counted, as the client's Accept asks for it. */
-void metrics_page_serve(struct gateway *gateway, struct http_request *request);
+void metrics_page_serve(struct services *services, struct http_request *request);

@@ -28,8 +28,8 @@
 enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
 
 /* Of whom alone the request may read what is private; NULL: of all agents. */
-static const char *own_agent(const struct gateway *gateway, const struct http_request *request) {
-    return principal_agent(guard_principal(request), gateway->configuration->bind_sender);
+static const char *own_agent(const struct services *services, const struct http_request *request) {
+    return principal_agent(guard_principal(request), services->gateway.configuration->bind_sender);
 }
 
 /* The variable parts of a path. */
@@ -39,187 +39,189 @@ struct variable {
     char protocol_name[NAME_SIZE], name[NAME_SIZE], id[NAME_SIZE];
 };
 
-typedef void serve_fn(struct gateway *gateway, struct http_request *request,
+typedef void serve_fn(struct services *services, struct http_request *request,
                       const struct variable *variable);
 
-static void serve_messages(struct gateway *gateway, struct http_request *request,
+static void serve_messages(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    ingest_serve(gateway, request, variable->protocol, INGEST_FORWARD);
+    ingest_serve(&services->gateway, request, variable->protocol, INGEST_FORWARD);
 }
 
-static void serve_validate(struct gateway *gateway, struct http_request *request,
+static void serve_validate(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    ingest_serve(gateway, request, variable->protocol, INGEST_VALIDATE);
+    ingest_serve(&services->gateway, request, variable->protocol, INGEST_VALIDATE);
 }
 
-static void serve_convert(struct gateway *gateway, struct http_request *request,
+static void serve_convert(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    ingest_serve(gateway, request, variable->protocol, INGEST_CONVERT);
+    ingest_serve(&services->gateway, request, variable->protocol, INGEST_CONVERT);
 }
 
-static void serve_stream(struct gateway *gateway, struct http_request *request,
+static void serve_stream(struct services *services, struct http_request *request,
                          const struct variable *variable) {
     const struct streams_rights rights = {.protocols = guard_principal(request)->scopes.read,
-                                          .agent = own_agent(gateway, request)};
-    streams_serve(gateway->streams, gateway->limits, request, variable->protocol, &rights);
+                                          .agent = own_agent(services, request)};
+    streams_serve(services->streams, services->gateway.limits, request, variable->protocol,
+                  &rights);
 }
 
-static void serve_agents(struct gateway *gateway, struct http_request *request,
+static void serve_agents(struct services *services, struct http_request *request,
                          const struct variable *variable) {
-    agents_serve(gateway->agents, gateway->limits, request, variable->protocol,
-                 variable->name[0] != '\0' ? variable->name : NULL, own_agent(gateway, request));
+    agents_serve(services->agents, services->gateway.limits, request, variable->protocol,
+                 variable->name[0] != '\0' ? variable->name : NULL, own_agent(services, request));
 }
 
-static void serve_checkpoints(struct gateway *gateway, struct http_request *request,
+static void serve_checkpoints(struct services *services, struct http_request *request,
                               const struct variable *variable) {
-    vault_serve_list(gateway, request, variable->protocol, variable->name);
+    vault_serve_list(&services->vault, request, variable->protocol, variable->name);
 }
 
-static void serve_checkpoint(struct gateway *gateway, struct http_request *request,
+static void serve_checkpoint(struct services *services, struct http_request *request,
                              const struct variable *variable) {
-    vault_serve_checkpoint(gateway, request, variable->protocol, variable->name, variable->id);
+    vault_serve_checkpoint(&services->vault, request, variable->protocol, variable->name,
+                           variable->id);
 }
 
-static void serve_restore(struct gateway *gateway, struct http_request *request,
+static void serve_restore(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    vault_serve_restore(gateway, request, variable->protocol, variable->name);
+    vault_serve_restore(&services->vault, request, variable->protocol, variable->name);
 }
 
-static void serve_work(struct gateway *gateway, struct http_request *request,
+static void serve_work(struct services *services, struct http_request *request,
                        const struct variable *variable) {
-    work_serve_one(gateway, request, variable->protocol, variable->name);
+    work_serve_one(&services->tasks, request, variable->protocol, variable->name);
 }
 
-static void serve_works(struct gateway *gateway, struct http_request *request,
+static void serve_works(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    work_serve_list(gateway, request, variable->protocol);
+    work_serve_list(&services->tasks, request, variable->protocol);
 }
 
-static void serve_next_work(struct gateway *gateway, struct http_request *request,
+static void serve_next_work(struct services *services, struct http_request *request,
                             const struct variable *variable) {
-    work_serve_next(gateway, request, variable->protocol);
+    work_serve_next(&services->tasks, request, variable->protocol);
 }
 
-static void serve_rejected(struct gateway *gateway, struct http_request *request,
+static void serve_rejected(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     (void)variable;
-    streams_serve_rejected(gateway->streams, gateway->limits, request);
+    streams_serve_rejected(services->streams, services->gateway.limits, request);
 }
 
-static void serve_problem(struct gateway *gateway, struct http_request *request,
+static void serve_problem(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    (void)gateway;
+    (void)services;
     origin_protect_page(request);
     problem_pages_serve(request, variable->name);
 }
 
-static void serve_problems(struct gateway *gateway, struct http_request *request,
+static void serve_problems(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    (void)gateway;
+    (void)services;
     (void)variable;
     origin_protect_page(request);
     problem_pages_serve_list(request);
 }
 
-static void serve_rule(struct gateway *gateway, struct http_request *request,
+static void serve_rule(struct services *services, struct http_request *request,
                        const struct variable *variable) {
-    (void)gateway;
+    (void)services;
     origin_protect_page(request);
     rule_pages_serve(request, variable->name);
 }
 
-static void serve_all_rules(struct gateway *gateway, struct http_request *request,
+static void serve_all_rules(struct services *services, struct http_request *request,
                             const struct variable *variable) {
-    (void)gateway;
+    (void)services;
     (void)variable;
     origin_protect_page(request);
     rule_pages_serve_list(request);
 }
 
-static void serve_index(struct gateway *gateway, struct http_request *request,
+static void serve_index(struct services *services, struct http_request *request,
                         const struct variable *variable) {
     origin_protect_page(request);
     http_header(request, "Link",
                 "</openapi.json>; rel=\"service-desc\", </llms.txt>; rel=\"service-doc\"");
-    describe_pages_serve(gateway->pages, request, DESCRIBE_INDEX, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_INDEX, variable->protocol);
 }
 
-static void serve_script(struct gateway *gateway, struct http_request *request,
+static void serve_script(struct services *services, struct http_request *request,
                          const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_SCRIPT, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_SCRIPT, variable->protocol);
 }
 
-static void serve_style(struct gateway *gateway, struct http_request *request,
+static void serve_style(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_STYLE, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_STYLE, variable->protocol);
 }
 
-static void serve_protocols(struct gateway *gateway, struct http_request *request,
+static void serve_protocols(struct services *services, struct http_request *request,
                             const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_PROTOCOLS, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_PROTOCOLS, variable->protocol);
 }
 
-static void serve_protocol(struct gateway *gateway, struct http_request *request,
+static void serve_protocol(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_PROTOCOL, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_PROTOCOL, variable->protocol);
 }
 
-static void serve_schema(struct gateway *gateway, struct http_request *request,
+static void serve_schema(struct services *services, struct http_request *request,
                          const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_SCHEMA, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_SCHEMA, variable->protocol);
 }
 
-static void serve_rules(struct gateway *gateway, struct http_request *request,
+static void serve_rules(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_RULES, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_RULES, variable->protocol);
 }
 
-static void serve_examples(struct gateway *gateway, struct http_request *request,
+static void serve_examples(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_EXAMPLES, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_EXAMPLES, variable->protocol);
 }
 
-static void serve_openapi(struct gateway *gateway, struct http_request *request,
+static void serve_openapi(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_OPENAPI, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_OPENAPI, variable->protocol);
 }
 
-static void serve_asyncapi(struct gateway *gateway, struct http_request *request,
+static void serve_asyncapi(struct services *services, struct http_request *request,
                            const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_ASYNCAPI, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_ASYNCAPI, variable->protocol);
 }
 
-static void serve_guide(struct gateway *gateway, struct http_request *request,
+static void serve_guide(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    describe_pages_serve(gateway->pages, request, DESCRIBE_GUIDE, variable->protocol);
+    describe_pages_serve(services->pages, request, DESCRIBE_GUIDE, variable->protocol);
 }
 
-static void serve_livez(struct gateway *gateway, struct http_request *request,
+static void serve_livez(struct services *services, struct http_request *request,
                         const struct variable *variable) {
     (void)variable;
-    health_serve_livez(gateway, request);
+    health_serve_livez(services, request);
 }
 
-static void serve_readyz(struct gateway *gateway, struct http_request *request,
+static void serve_readyz(struct services *services, struct http_request *request,
                          const struct variable *variable) {
     (void)variable;
-    health_serve_readyz(gateway, request);
+    health_serve_readyz(services, request);
 }
 
-static void serve_metrics(struct gateway *gateway, struct http_request *request,
+static void serve_metrics(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     (void)variable;
-    metrics_page_serve(gateway, request);
+    metrics_page_serve(services, request);
 }
 
-static void serve_halts(struct gateway *gateway, struct http_request *request,
+static void serve_halts(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    halt_list_serve(gateway, request, variable->protocol);
+    halt_list_serve(&services->gateway, request, variable->protocol);
 }
 
-static void serve_release(struct gateway *gateway, struct http_request *request,
+static void serve_release(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    halt_release_serve(gateway, request, variable->protocol);
+    halt_release_serve(&services->gateway, request, variable->protocol);
 }
 
 /* How long its requests may stay open. Those that do are served by the daemon for streams, for they
@@ -395,8 +397,8 @@ static bool admit_form(struct http_request *request, const struct route *route, 
     return false;
 }
 
-static void serve(struct gateway *gateway, struct http_request *request, const struct route *route,
-                  const struct variable *variable) {
+static void serve(struct services *services, struct http_request *request,
+                  const struct route *route, const struct variable *variable) {
     const char *method = http_request_method(request);
     const bool is_get = strcmp(method, "GET") == 0 || strcmp(method, "HEAD") == 0;
     const bool is_post = strcmp(method, "POST") == 0;
@@ -407,15 +409,15 @@ static void serve(struct gateway *gateway, struct http_request *request, const s
                                      : NULL;
     const enum guard_need need = is_delete ? GUARD_ADMIN : route->need;
     if (strcmp(method, "OPTIONS") == 0) {
-        origin_answer_options(&gateway->origins, request, allowed_methods(route));
+        origin_answer_options(&services->gateway.origins, request, allowed_methods(route));
     } else if (function == NULL) {
         http_header(request, "Allow", allowed_methods(route));
         problem_respond_format(request, PROBLEM_METHOD_NOT_ALLOWED, "%s allows %s.",
                                http_request_path(request), allowed_methods(route));
-    } else if (origin_admit(&gateway->origins, request, route->need == GUARD_OPEN) &&
-               guard_admit(gateway->guard, request, need, variable->protocol) &&
+    } else if (origin_admit(&services->gateway.origins, request, route->need == GUARD_OPEN) &&
+               guard_admit(services->gateway.guard, request, need, variable->protocol) &&
                admit_form(request, route, is_delete)) {
-        function(gateway, request, variable);
+        function(services, request, variable);
     }
 }
 
@@ -431,13 +433,13 @@ static void refuse_protocol(struct http_request *request, const char *name) {
 }
 
 void gateway_begin(void *context, struct http_request *request) {
-    struct gateway *gateway = context;
+    struct services *services = context;
     const char *path = http_request_path(request);
-    if (!origin_admit_host(&gateway->origins, request)) {
+    if (!origin_admit_host(&services->gateway.origins, request)) {
         return;
     }
     const bool is_health = strcmp(path, "/livez") == 0 || strcmp(path, "/readyz") == 0;
-    if (gateway->is_draining && !is_health) {
+    if (services->gateway.is_draining && !is_health) {
         problem_respond(request, PROBLEM_DRAINING, HEALTH_DRAINING);
         return;
     }
@@ -458,7 +460,7 @@ void gateway_begin(void *context, struct http_request *request) {
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
             refuse_protocol(request, variable.protocol_name);
         } else {
-            serve(gateway, request, &routes[i], &variable);
+            serve(services, request, &routes[i], &variable);
         }
         return;
     }
@@ -483,20 +485,20 @@ static const char *protocol_name(const char *route, const char *path) {
 
 void gateway_over(void *context, const struct http_request *request,
                   const struct http_outcome *outcome) {
-    const struct gateway *gateway = context;
+    const struct services *services = context;
     const unsigned noted = outcome->notes[HTTP_NOTE_ROUTE],
                    problem = outcome->notes[HTTP_NOTE_PROBLEM];
     const size_t index = noted == 0 ? FIGURES_ROUTES_MAX - 1 : noted - 1;
-    struct route_figures *figures = &gateway->figures->routes[index];
+    struct route_figures *figures = &services->gateway.figures->routes[index];
     counter_add(&figures->requests[figures_status_index(outcome->status)], 1);
     const bool is_parked = outcome->notes[HTTP_NOTE_PARKED] != 0;
     if (noted == 0 || (routes[index].stay != ROUTE_STAYS && !is_parked)) {
         histogram_add(&figures->duration, (uint64_t)(reactor_clock_ns() - outcome->began_ns));
     }
     if (problem != 0) {
-        counter_add(&gateway->figures->problems[problem - 1], 1);
+        counter_add(&services->gateway.figures->problems[problem - 1], 1);
     }
-    if (access_log_has(gateway, request, outcome)) {
+    if (access_log_has(&services->gateway, request, outcome)) {
         const char *route = noted == 0 ? NULL : routes[index].path;
         access_log_write(request, outcome, route, protocol_name(route, http_request_path(request)));
     }

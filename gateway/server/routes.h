@@ -3,10 +3,10 @@
 
 /* The addresses of docs/api.md. */
 
-#include "gateway.h"
+#include "services.h"
 #include "openapi.h"
 
-/* Routes a request: the http_begin_fn of every reactor, with its gateway as the context. */
+/* Routes a request: the http_begin_fn of every reactor, with its services as the context. */
 void gateway_begin(void *context, struct http_request *request);
 
 /* The table of addresses, row by row: for the documents that describe them, and tests. */

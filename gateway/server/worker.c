@@ -13,6 +13,7 @@
 #include "quarantine.h"
 #include "admin.h"
 #include "agents.h"
+#include "services.h"
 #include "vault_task.h"
 #include "board.h"
 #include "channel.h"
@@ -42,7 +43,7 @@ struct bucket {
 };
 
 struct worker {
-    struct gateway gateway;
+    struct services services;
     struct worker_options options;
     struct worker_events events;
     struct http_server *admin;        /* NULL: this worker has none */
@@ -76,11 +77,11 @@ static bool knows_halts(const struct worker *worker) {
 
 static void on_ready(void *context) {
     struct worker *worker = context;
-    nats_version_tell(worker->gateway.jetstream, worker->options.nats_version);
+    nats_version_tell(worker->services.gateway.jetstream, worker->options.nats_version);
     if (!knows_halts(worker)) {
         return; /* on_halts_seen follows */
     }
-    reactor_timer_clear(worker->gateway.reactor, &worker->away_timer);
+    reactor_timer_clear(worker->services.gateway.reactor, &worker->away_timer);
     if (worker->is_away) {
         worker->is_away = false;
         atomic_fetch_sub(worker->options.away_count, 1);
@@ -90,7 +91,7 @@ static void on_ready(void *context) {
 
 static void on_halts_seen(void *context) {
     struct worker *worker = context;
-    if (jetstream_is_ready(worker->gateway.jetstream)) {
+    if (jetstream_is_ready(worker->services.gateway.jetstream)) {
         on_ready(worker);
     }
 }
@@ -103,7 +104,7 @@ static void on_away_for_long(struct reactor_timer *timer) {
 
 static void on_away(void *context) {
     struct worker *worker = context;
-    reactor_timer_set(worker->gateway.reactor, &worker->away_timer,
+    reactor_timer_set(worker->services.gateway.reactor, &worker->away_timer,
                       worker->options.configuration->bus_patience_ms);
 }
 
@@ -119,7 +120,7 @@ static void on_trouble(void *context, const char *subject, const char *text) {
 
 static void on_renewed(void *context, const char *stream) {
     const struct worker *worker = context;
-    streams_renewed(worker->gateway.streams, stream);
+    streams_renewed(worker->services.streams, stream);
 }
 
 /* What an operator should know of a stream that was found, once a process. */
@@ -139,7 +140,7 @@ static void on_moved(void *context, const struct jetstream_stream *stream,
     }
     const size_t number = (size_t)(stream - worker->streams); /* list_streams: protocols first */
     if (number < parley_protocol_count()) {
-        streams_moved(worker->gateway.streams, number);
+        streams_moved(worker->services.streams, number);
     }
 }
 
@@ -245,7 +246,8 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                             .moved = on_moved,
                                             .unresponsive = on_unresponsive,
                                             .context = worker};
-    return jetstream_create(worker->gateway.reactor, &options, &events, &worker->gateway.jetstream);
+    return jetstream_create(worker->services.gateway.reactor, &options, &events,
+                            &worker->services.gateway.jetstream);
 }
 
 static enum parley_status create_admin(struct worker *worker, struct http_options options) {
@@ -254,8 +256,8 @@ static enum parley_status create_admin(struct worker *worker, struct http_option
     options.tls = NULL;
     return worker->options.admin_fd < 0
                ? PARLEY_OK
-               : http_server_create(worker->gateway.reactor, worker->options.admin_fd, &options,
-                                    admin_begin, &worker->gateway, &worker->admin);
+               : http_server_create(worker->services.gateway.reactor, worker->options.admin_fd,
+                                    &options, admin_begin, &worker->services, &worker->admin);
 }
 
 static enum parley_status create_http(struct worker *worker) {
@@ -275,19 +277,20 @@ static enum parley_status create_http(struct worker *worker) {
         .request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
         .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
-        .commit = worker->gateway.commit,
+        .commit = worker->services.gateway.commit,
         .is_stream = gateway_is_stream,
         .stays_open = gateway_stays_open,
         .refuse = gateway_refuse,
         .over = gateway_over};
-    PARLEY_TRY(http_server_create(worker->gateway.reactor, worker->options.listen_fd, &options,
-                                  gateway_begin, &worker->gateway, &worker->gateway.http));
+    PARLEY_TRY(http_server_create(worker->services.gateway.reactor, worker->options.listen_fd,
+                                  &options, gateway_begin, &worker->services,
+                                  &worker->services.http));
     return create_admin(worker, options);
 }
 
 static enum parley_status create_messages(struct worker *worker) {
     const size_t count = parley_protocol_count();
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     gateway->messages = calloc(count, sizeof *gateway->messages);
     if (gateway->messages == NULL) {
         return PARLEY_E_MEMORY;
@@ -300,7 +303,7 @@ static enum parley_status create_messages(struct worker *worker) {
 
 static enum parley_status create_facts(struct worker *worker) {
     const size_t count = parley_protocol_count();
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     gateway->fact_stores = calloc(count, sizeof(struct fact_store *));
     worker->fact_consumers = calloc(count, sizeof(struct fact_consumers *));
     if (gateway->fact_stores == NULL || worker->fact_consumers == NULL) {
@@ -319,8 +322,9 @@ static enum parley_status create_facts(struct worker *worker) {
         PARLEY_TRY(fact_store_create(gateway->reactor, gateway->jetstream, channel->fact_bucket,
                                      &gateway->fact_stores[i]));
         fact_store_share(gateway->fact_stores[i], worker->options.fact_ledger);
-        if (gateway->boards[i] != NULL) {
-            fact_store_on_written(gateway->fact_stores[i], board_on_written, gateway->boards[i]);
+        if (worker->services.tasks.boards[i] != NULL) {
+            fact_store_on_written(gateway->fact_stores[i], board_on_written,
+                                  worker->services.tasks.boards[i]);
         }
         if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
             const struct fact_consumers_options options = {
@@ -337,7 +341,7 @@ static enum parley_status create_facts(struct worker *worker) {
 }
 
 static void destroy_facts(struct worker *worker) {
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     for (size_t i = 0; worker->fact_consumers != NULL && i < parley_protocol_count(); i++) {
         fact_consumers_destroy(worker->fact_consumers[i]);
     }
@@ -349,7 +353,7 @@ static void destroy_facts(struct worker *worker) {
 }
 
 static enum parley_status build(struct worker *worker) {
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
     /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
@@ -375,27 +379,35 @@ static enum parley_status build(struct worker *worker) {
                               gateway->configuration->channels, &gateway->replies));
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration->channels,
-                              &gateway->streams));
+                              &worker->services.streams));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
-                             gateway->configuration->channels, &gateway->agents));
-    PARLEY_TRY(parking_create(gateway->reactor, PARKED_MAX, &gateway->parking));
-    worker->figures = (struct worker_figures){.gateway = gateway,
+                             gateway->configuration->channels, &worker->services.agents));
+    worker->services.vault = (struct vault){.configuration = gateway->configuration,
+                                            .schemas = gateway->schemas,
+                                            .reactor = gateway->reactor,
+                                            .jetstream = gateway->jetstream,
+                                            .completions = gateway->completions,
+                                            .budget = gateway->budget,
+                                            .limits = gateway->limits};
+    worker->services.tasks.gateway = gateway;
+    PARLEY_TRY(parking_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.parking));
+    worker->figures = (struct worker_figures){.services = &worker->services,
                                               .fact_consumers = worker->fact_consumers,
                                               .halt_keepers = worker->halts.keepers};
     worker_figures_start(&worker->figures);
     return PARLEY_OK;
 }
 
-static void end_boards(const struct gateway *gateway) {
+static void end_boards(const struct worker *worker) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        if (gateway->boards[i] != NULL) {
-            board_end(gateway->boards[i], gateway->reactor);
+        if (worker->services.tasks.boards[i] != NULL) {
+            board_end(worker->services.tasks.boards[i], worker->services.gateway.reactor);
         }
     }
 }
 
 static void take_apart(struct worker *worker) {
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     if (gateway->reactor != NULL) {
         reactor_timer_clear(gateway->reactor, &worker->drain_timer);
         reactor_timer_clear(gateway->reactor, &worker->away_timer);
@@ -404,15 +416,15 @@ static void take_apart(struct worker *worker) {
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
     aheads_abandon(gateway);
-    vault_tasks_abandon(gateway);
+    vault_tasks_abandon(&worker->services.vault);
     http_server_destroy(worker->admin);
-    http_server_destroy(gateway->http);
+    http_server_destroy(worker->services.http);
     commit_queue_destroy(gateway->commit);
     guard_destroy(gateway->guard);
-    streams_destroy(gateway->streams);
-    agents_destroy(gateway->agents);
-    end_boards(gateway);
-    parking_destroy(gateway->parking);
+    streams_destroy(worker->services.streams);
+    agents_destroy(worker->services.agents);
+    end_boards(worker);
+    parking_destroy(worker->services.tasks.parking);
     worker_halts_destroy(&worker->halts);
     replies_destroy(gateway->replies);
     destroy_facts(worker);
@@ -433,7 +445,7 @@ static void forget(struct worker *worker) {
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
     jwks_unref(atomic_exchange(&worker->next_jwks, NULL));
     free(atomic_exchange(&worker->next_configuration, NULL));
-    reactor_destroy(worker->gateway.reactor);
+    reactor_destroy(worker->services.gateway.reactor);
     free(worker);
 }
 
@@ -449,7 +461,7 @@ static void name_thread(const struct worker *worker) {
 static void *run(void *context) {
     struct worker *worker = context;
     name_thread(worker);
-    reactor_run(worker->gateway.reactor);
+    reactor_run(worker->services.gateway.reactor);
     take_apart(worker);
     worker->events.ended(worker->events.context);
     return NULL;
@@ -467,28 +479,28 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->away_timer.fire = on_away_for_long;
     worker->configuration = *options->configuration;
     worker->options.configuration = &worker->configuration;
-    worker->gateway.configuration = &worker->configuration;
-    worker->gateway.away_count = options->away_count;
-    worker->gateway.schemas = options->schemas;
-    worker->gateway.pages = options->pages;
+    worker->services.gateway.configuration = &worker->configuration;
+    worker->services.away_count = options->away_count;
+    worker->services.gateway.schemas = options->schemas;
+    worker->services.pages = options->pages;
     worker->jwt_rules = (struct jwt_rules){.issuer = options->configuration->jwt_issuer,
                                            .audience = options->configuration->jwt_audience};
-    worker->gateway.origins = (struct origin_policy){
+    worker->services.gateway.origins = (struct origin_policy){
         .address = options->configuration->address,
         .hosts = options->configuration->hosts,
         .sites = options->configuration->cors_origins,
         .is_loopback = listen_address_is_loopback(options->configuration->address),
         .has_tls = options->configuration->tls_cert != NULL};
-    worker->gateway.boards = options->boards;
-    worker->gateway.budget = options->budget;
-    worker->gateway.spools = options->spools;
-    worker->gateway.codings = options->codings;
-    worker->gateway.limits = options->limits;
-    worker->gateway.figures = options->figures;
-    worker->gateway.all_figures = options->all_figures;
-    worker->gateway.worker_pool = options->worker_pool;
-    LIST_INIT(&worker->gateway.offloads);
-    LIST_INIT(&worker->gateway.aheads);
+    worker->services.tasks.boards = options->boards;
+    worker->services.gateway.budget = options->budget;
+    worker->services.gateway.spools = options->spools;
+    worker->services.gateway.codings = options->codings;
+    worker->services.gateway.limits = options->limits;
+    worker->services.gateway.figures = options->figures;
+    worker->services.all_figures = options->all_figures;
+    worker->services.gateway.worker_pool = options->worker_pool;
+    LIST_INIT(&worker->services.gateway.offloads);
+    LIST_INIT(&worker->services.gateway.aheads);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;
@@ -508,28 +520,28 @@ static void take_tokens(void *context) {
     struct worker *worker = context;
     struct tokens *tokens = atomic_exchange(&worker->next_tokens, NULL);
     if (tokens != NULL) { /* not taken yet, though posted twice */
-        guard_set_tokens(worker->gateway.guard, tokens);
-        streams_access_changed(worker->gateway.streams);
+        guard_set_tokens(worker->services.gateway.guard, tokens);
+        streams_access_changed(worker->services.streams);
     }
 }
 
 enum parley_status worker_set_tokens(struct worker *worker, struct tokens *tokens) {
     tokens_unref(atomic_exchange(&worker->next_tokens, tokens_ref(tokens)));
-    return reactor_post(worker->gateway.reactor, take_tokens, worker);
+    return reactor_post(worker->services.gateway.reactor, take_tokens, worker);
 }
 
 static void take_jwks(void *context) {
     struct worker *worker = context;
     struct jwks *jwks = atomic_exchange(&worker->next_jwks, NULL);
     if (jwks != NULL) {
-        guard_set_jwks(worker->gateway.guard, jwks, &worker->jwt_rules);
-        streams_access_changed(worker->gateway.streams);
+        guard_set_jwks(worker->services.gateway.guard, jwks, &worker->jwt_rules);
+        streams_access_changed(worker->services.streams);
     }
 }
 
 enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) {
     jwks_unref(atomic_exchange(&worker->next_jwks, jwks_ref(jwks)));
-    return reactor_post(worker->gateway.reactor, take_jwks, worker);
+    return reactor_post(worker->services.gateway.reactor, take_jwks, worker);
 }
 
 /* ---- options that change ---- */
@@ -540,7 +552,7 @@ static void take_configuration(void *context) {
     struct configuration *next = atomic_exchange(&worker->next_configuration, NULL);
     if (next != NULL) {
         worker->configuration = *next;
-        http_server_bound_bodies(worker->gateway.http, next->body_max_bytes,
+        http_server_bound_bodies(worker->services.http, next->body_max_bytes,
                                  (size_t)next->body_rate_bytes);
         free(next);
     }
@@ -554,7 +566,7 @@ enum parley_status worker_set_configuration(struct worker *worker,
     }
     *next = *configuration;
     free(atomic_exchange(&worker->next_configuration, next));
-    return reactor_post(worker->gateway.reactor, take_configuration, worker);
+    return reactor_post(worker->services.gateway.reactor, take_configuration, worker);
 }
 
 /* ---- draining ---- */
@@ -570,10 +582,10 @@ static bool has_idle_facts(const struct gateway *gateway) {
 
 static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     atomic_uint *busy_count = worker->options.busy_count;
     const bool is_idle =
-        http_server_active_count(gateway->http) == 0 && LIST_EMPTY(&gateway->offloads) &&
+        http_server_active_count(worker->services.http) == 0 && LIST_EMPTY(&gateway->offloads) &&
         has_idle_facts(gateway) && worker_halts_are_idle(&worker->halts) &&
         worker_objects_are_idle(gateway) && jetstream_in_flight_count(gateway->jetstream) == 0;
     if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
@@ -594,12 +606,12 @@ static void poll_drained(struct reactor_timer *timer) {
 
 static void begin_drain(void *context) {
     struct worker *worker = context;
-    struct gateway *gateway = &worker->gateway;
+    struct gateway *gateway = &worker->services.gateway;
     gateway->is_draining = true;
     worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
-    http_server_drain(gateway->http);
-    streams_drain(gateway->streams);
-    parking_drain(gateway->parking);
+    http_server_drain(worker->services.http);
+    streams_drain(worker->services.streams);
+    parking_drain(worker->services.tasks.parking);
     replies_drain(gateway->replies);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         fact_consumers_stop(worker->fact_consumers[i]);
@@ -611,14 +623,14 @@ static void begin_drain(void *context) {
 
 void worker_drain(struct worker *worker, int64_t deadline_ms) {
     worker->drain_deadline_ms = deadline_ms;
-    if (reactor_post(worker->gateway.reactor, begin_drain, worker) != PARLEY_OK) {
+    if (reactor_post(worker->services.gateway.reactor, begin_drain, worker) != PARLEY_OK) {
         atomic_fetch_sub(worker->options.busy_count, 1);
-        reactor_stop(worker->gateway.reactor); /* no memory to be polite with */
+        reactor_stop(worker->services.gateway.reactor); /* no memory to be polite with */
     }
 }
 
 struct reactor *worker_reactor(const struct worker *worker) {
-    return worker->gateway.reactor;
+    return worker->services.gateway.reactor;
 }
 
 void worker_destroy(struct worker *worker) {

@@ -5,11 +5,11 @@
  * a message costs nothing of it. */
 
 #include "fact_consumers.h"
-#include "gateway.h"
+#include "services.h"
 #include "halt_keeper.h"
 
 struct worker_figures {
-    struct gateway *gateway; /* NULL: not started */
+    struct services *services; /* NULL: not started */
     /* One a protocol; NULL: it has none, or another worker does. */
     struct fact_consumers *const *fact_consumers;
     struct halt_keeper *const *halt_keepers;

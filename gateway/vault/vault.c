@@ -7,9 +7,12 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <parley/message.h>
+
 #include "agent_reader.h"
+#include "channel.h"
+#include "guard.h"
 #include "problem.h"
-#include "request_options.h"
 #include "vault_place.h"
 
 static bool has_checkpoints(struct http_request *request, const struct parley_protocol *protocol) {
@@ -34,9 +37,8 @@ static bool is_agent(struct http_request *request, const char *name,
     return true;
 }
 
-static bool is_own(const struct gateway *gateway, struct http_request *request, const char *agent) {
-    const char *own =
-        principal_agent(guard_principal(request), gateway->configuration->bind_sender);
+static bool is_own(const struct vault *vault, struct http_request *request, const char *agent) {
+    const char *own = principal_agent(guard_principal(request), vault->configuration->bind_sender);
     if (own != NULL && strcmp(own, agent) != 0) {
         problem_respond_format(request, PROBLEM_FORBIDDEN,
                                "This token may read the checkpoints of the agent %.64s only.", own);
@@ -54,7 +56,7 @@ void vault_place_subject(const struct vault_place *place, const char *pattern,
 }
 
 static bool find_stream(struct http_request *request, struct vault_place *place) {
-    const struct jetstream *jetstream = place->gateway->jetstream;
+    const struct jetstream *jetstream = place->vault->jetstream;
     const struct jetstream_place *found =
         jetstream_can_read(jetstream) ? jetstream_place_find(jetstream, place->checkpoints) : NULL;
     const char *trouble = jetstream_trouble(jetstream);
@@ -73,21 +75,21 @@ static bool find_stream(struct http_request *request, struct vault_place *place)
     return found != NULL;
 }
 
-bool vault_place_find(struct gateway *gateway, struct http_request *request,
+bool vault_place_find(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *name,
                       struct vault_place *out) {
     char agent[AGENT_TOKEN_SIZE];
     if (!has_checkpoints(request, protocol) || !is_agent(request, name, agent) ||
-        !is_own(gateway, request, agent)) {
+        !is_own(vault, request, agent)) {
         return false;
     }
-    const struct channel *channels = gateway->configuration->channels;
+    const struct channel *channels = vault->configuration->channels;
     *out = (struct vault_place){
-        .gateway = gateway, .protocol = protocol, .channel = channel_find(channels, protocol)};
-    out->schema = gateway->schemas[out->channel - channels];
+        .vault = vault, .protocol = protocol, .channel = channel_find(channels, protocol)};
+    out->schema = vault->schemas[out->channel - channels];
     memcpy(out->agent, agent, strlen(agent) + 1); /* VAULT_AGENT_MAX at most */
     vault_place_subject(out, protocol->restore->checkpoint, out->checkpoints);
-    return share_admit(&gateway->vault_shares, VAULT_READINGS_MAX, gateway->limits, request,
-                       "checkpoints", &out->share) &&
+    return share_admit(&vault->shares, VAULT_READINGS_MAX, vault->limits, request, "checkpoints",
+                       &out->share) &&
            find_stream(request, out);
 }

@@ -4,15 +4,38 @@
 /* What agents go on from (parley/restore.h), read from NATS for each request: nothing is kept
  * between two of them. All answers are for the agent that the address names. */
 
-#include "gateway.h"
+#include <parley/protocol.h>
+
+#include "budget.h"
+#include "configuration.h"
+#include "http.h"
+#include "jetstream.h"
+#include "share.h"
+#include "worker_pool.h"
+
+struct vault_task;
+
+/* What reads checkpoints on one reactor.  Owns: borrows all that it points to, which must outlive
+ * it. */
+struct vault {
+    const struct configuration *configuration; /* read-only */
+    struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct completion_queue *completions; /* NULL: long work is done at once */
+    struct budget *budget;                /* shared; NULL: no limit */
+    struct limits *limits;                /* shared; NULL: no sender is limited */
+    struct shares shares;                 /* of the requests being served; zeroed at first */
+    LIST_HEAD(, vault_task) tasks;        /* with the worker pool; zeroed at first */
+};
 
 /* GET …/agents/{agent}/checkpoints: the newest first. */
-void vault_serve_list(struct gateway *gateway, struct http_request *request,
+void vault_serve_list(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *agent);
 /* GET …/agents/{agent}/checkpoints/{id}: the whole message. */
-void vault_serve_checkpoint(struct gateway *gateway, struct http_request *request,
+void vault_serve_checkpoint(struct vault *vault, struct http_request *request,
                             const struct parley_protocol *protocol, const char *agent,
                             const char *id);
 /* GET …/agents/{agent}/restore: the last checkpoint, and what was logged after it. */
-void vault_serve_restore(struct gateway *gateway, struct http_request *request,
+void vault_serve_restore(struct vault *vault, struct http_request *request,
                          const struct parley_protocol *protocol, const char *agent);

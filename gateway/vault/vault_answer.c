@@ -18,7 +18,7 @@ static void enter(struct vault_answer *answer, enum vault_answer_phase phase) {
     answer->phase = (enum vault_answer_phase)phase_after(allowed, answer->phase, phase);
 }
 
-bool vault_answer_init(struct vault_answer *answer, struct gateway *gateway,
+bool vault_answer_init(struct vault_answer *answer, struct vault *vault,
                        struct http_request *request, const struct parley_protocol *protocol) {
     const char *offers[OFFERS_MAX] = {NULL};
     const struct parley_codec *codecs[OFFERS_MAX] = {NULL};
@@ -39,14 +39,14 @@ bool vault_answer_init(struct vault_answer *answer, struct gateway *gateway,
                         "protocol's encodings, or omit the Accept header.");
         return false;
     }
-    *answer = (struct vault_answer){.gateway = gateway, .request = request, .to = codecs[chosen]};
+    *answer = (struct vault_answer){.vault = vault, .request = request, .to = codecs[chosen]};
     parley_buffer_init(&answer->text);
     return true;
 }
 
 void vault_answer_finish(struct vault_answer *answer) {
     parley_buffer_finish(&answer->text);
-    budget_uncover(answer->gateway->budget, &answer->share);
+    budget_uncover(answer->vault->budget, &answer->share);
 }
 
 static void respond(struct vault_answer *answer) {
@@ -62,7 +62,7 @@ static void forget_sent(struct vault_answer *answer) {
 }
 
 enum parley_status vault_answer_add(struct vault_answer *answer, struct parley_bytes bytes) {
-    if (!budget_cover(answer->gateway->budget, &answer->share,
+    if (!budget_cover(answer->vault->budget, &answer->share,
                       answer->text.length - answer->offset + bytes.length)) {
         return PARLEY_E_LIMIT;
     }

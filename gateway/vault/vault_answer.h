@@ -5,7 +5,7 @@
  * the next piece is not read before this one has left; in another encoding it is gathered, within
  * --gather-max, and converted. */
 
-#include "gateway.h"
+#include "vault.h"
 
 /*   GATHERING ── the first piece, of JSON ──▶ SENDING ── the last ──▶ WHOLE
  *   GATHERING ── the last, and it was converted ──▶ WHOLE
@@ -19,7 +19,7 @@ enum vault_answer_phase {
 };
 
 struct vault_answer {
-    struct gateway *gateway;
+    struct vault *vault;
     struct http_request *request;
     const struct parley_codec *to; /* NULL: JSON */
     /* All that was written has been sent. */
@@ -32,7 +32,7 @@ struct vault_answer {
 };
 
 /* Chooses an encoding by the Accept header.  Returns: false: the request is answered. */
-bool vault_answer_init(struct vault_answer *answer, struct gateway *gateway,
+bool vault_answer_init(struct vault_answer *answer, struct vault *vault,
                        struct http_request *request, const struct parley_protocol *protocol);
 void vault_answer_finish(struct vault_answer *answer);
 

@@ -19,10 +19,10 @@ void vault_checkpoint_init(struct vault_checkpoint *checkpoint) {
     parley_arena_init(&checkpoint->arena, 0);
 }
 
-void vault_checkpoint_finish(struct vault_checkpoint *checkpoint, const struct gateway *gateway) {
+void vault_checkpoint_finish(struct vault_checkpoint *checkpoint, const struct vault *vault) {
     parley_buffer_finish(&checkpoint->payload);
     parley_arena_finish(&checkpoint->arena);
-    budget_uncover(gateway->budget, &checkpoint->share);
+    budget_uncover(vault->budget, &checkpoint->share);
 }
 
 uint64_t vault_begun(const char *header, uint64_t sequence) {
@@ -47,7 +47,7 @@ enum vault_taken vault_checkpoint_take(struct vault_checkpoint *checkpoint,
         (checkpoint->has_object && !vault_names_object(place, checkpoint->id, object))) {
         return VAULT_NO_CHECKPOINT;
     }
-    if (!budget_cover(place->gateway->budget, &checkpoint->share, held->payload.length)) {
+    if (!budget_cover(place->vault->budget, &checkpoint->share, held->payload.length)) {
         return VAULT_NO_ROOM;
     }
     parley_buffer_append(&checkpoint->payload, held->payload);

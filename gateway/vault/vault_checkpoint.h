@@ -28,7 +28,7 @@ enum vault_taken {
 };
 
 void vault_checkpoint_init(struct vault_checkpoint *checkpoint);
-void vault_checkpoint_finish(struct vault_checkpoint *checkpoint, const struct gateway *gateway);
+void vault_checkpoint_finish(struct vault_checkpoint *checkpoint, const struct vault *vault);
 
 /* Keeps a message that was found.  Copies it. */
 enum vault_taken vault_checkpoint_take(struct vault_checkpoint *checkpoint,

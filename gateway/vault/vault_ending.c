@@ -58,7 +58,7 @@ static void end_reading(struct reading *reading) {
     reading_enter(reading, READING_ENDING);
     if (answer->to == NULL) {
         end_answer(reading);
-    } else if (!budget_cover(answer->gateway->budget, &answer->share,
+    } else if (!budget_cover(answer->vault->budget, &answer->share,
                              answer->text.length + converted_bytes_max(reading))) {
         reading_refuse_room(reading);
     } else {

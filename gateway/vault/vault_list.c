@@ -48,7 +48,7 @@ static struct item *item_at(struct list *list, size_t index) {
 
 static void end(struct list *list) {
     list->phase = PHASE_OVER;
-    reactor_timer_clear(list->place.gateway->reactor, &list->deadline);
+    reactor_timer_clear(list->place.vault->reactor, &list->deadline);
     vault_scan_close(&list->scan);
     for (size_t i = 0; i < list->count; i++) {
         jetstream_request_cancel(item_at(list, i)->asked);
@@ -124,8 +124,7 @@ static bool ask(struct list *list, struct item *item) {
     }
     object_stream_name(bucket, stream);
     object_meta_subject(bucket, parley_bytes_of(name), subject);
-    item->asked =
-        jetstream_last_ask(list->place.gateway->jetstream, stream, subject, on_meta, item);
+    item->asked = jetstream_last_ask(list->place.vault->jetstream, stream, subject, on_meta, item);
     return item->asked != NULL;
 }
 
@@ -206,23 +205,23 @@ static bool set_option(void *context, size_t number, const char *value) {
 
 static void begin(struct list *list) {
     static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
-    struct gateway *gateway = list->place.gateway;
+    struct vault *vault = list->place.vault;
     vault_enter(&list->place);
     http_request_serve(list->request, &handler, list);
-    reactor_timer_set(gateway->reactor, &list->deadline, VAULT_PATIENCE_MS);
+    reactor_timer_set(vault->reactor, &list->deadline, VAULT_PATIENCE_MS);
     if (list->items == NULL || !vault_scan_open(&list->scan)) {
         refuse(list, PROBLEM_INTERNAL, "Out of memory.");
     }
 }
 
-void vault_serve_list(struct gateway *gateway, struct http_request *request,
+void vault_serve_list(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *agent) {
     struct list own = {.request = request,
                        .before = UINT64_MAX,
                        .limit = LIMIT_DEFAULT,
                        .deadline = {.fire = on_deadline}};
     if (!query_options_read(request, vault_options, set_option, &own) ||
-        !vault_place_find(gateway, request, protocol, agent, &own.place)) {
+        !vault_place_find(vault, request, protocol, agent, &own.place)) {
         return;
     }
     struct list *list = malloc(sizeof *list);

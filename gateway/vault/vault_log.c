@@ -189,7 +189,7 @@ static enum parley_status open_feed(struct vault_log_feed *feed) {
                                                    .refused = on_refused,
                                                    .current = on_current,
                                                    .context = feed};
-    return ordered_consumer_open(log->place->gateway->jetstream, log->place->stream, start,
+    return ordered_consumer_open(log->place->vault->jetstream, log->place->stream, start,
                                  ORDERED_REPLAY, &events, &feed->consumer);
 }
 
@@ -227,9 +227,8 @@ static void on_last(void *context, const struct jetstream_held *held) {
     }
     feed->last = held->found == JETSTREAM_HELD_FOUND ? held->sequence : 0;
     if (feed->last >= log->start) {
-        note_request(feed,
-                     jetstream_next_held_ask(log->place->gateway->jetstream, log->place->stream,
-                                             feed->subject, log->start, on_first, feed));
+        note_request(feed, jetstream_next_held_ask(log->place->vault->jetstream, log->place->stream,
+                                                   feed->subject, log->start, on_first, feed));
         return;
     }
     feed->is_over = true;
@@ -239,7 +238,7 @@ static void on_last(void *context, const struct jetstream_held *held) {
 
 static void ask_for_last(struct vault_log_feed *feed) {
     const struct vault_log *log = feed->log;
-    note_request(feed, jetstream_last_held_ask(log->place->gateway->jetstream, log->place->stream,
+    note_request(feed, jetstream_last_held_ask(log->place->vault->jetstream, log->place->stream,
                                                feed->subject, on_last, feed));
 }
 

@@ -7,7 +7,7 @@
 #include <parley/restore.h>
 
 #include "agent_reader.h"
-#include "gateway.h"
+#include "vault.h"
 #include "object_layout.h"
 
 /* Requests of a worker at a time. */
@@ -19,19 +19,19 @@
 #define VAULT_SUBJECT_MAX 256
 
 struct vault_place {
-    struct gateway *gateway;
+    struct vault *vault;
     const struct parley_protocol *protocol;
     const struct channel *channel;
     const struct parley_schema *schema;
     char agent[VAULT_AGENT_MAX];
     char checkpoints[VAULT_SUBJECT_MAX]; /* their subject … */
     char stream[JETSTREAM_STREAM_MAX];   /* … and the stream that it lies in */
-    struct share share;                  /* of gateway->vault_shares */
+    struct share share;                  /* of vault->shares */
 };
 
 /* Fills in `out`.  Returns: false: the request is answered; it has no checkpoints, or not for its
  * sender, or NATS cannot be read. */
-bool vault_place_find(struct gateway *gateway, struct http_request *request,
+bool vault_place_find(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *agent,
                       struct vault_place *out);
 
@@ -41,7 +41,7 @@ void vault_place_subject(const struct vault_place *place, const char *pattern,
 
 /* Counts a request, whose place stays where it is. vault_leave once it is closed. */
 static inline void vault_enter(struct vault_place *place) {
-    share_take(&place->gateway->vault_shares, &place->share);
+    share_take(&place->vault->shares, &place->share);
 }
 static inline void vault_leave(struct vault_place *place) {
     share_leave(&place->share);

@@ -34,14 +34,14 @@ void reading_enter(struct reading *reading, enum reading_phase phase) {
 }
 
 void reading_be_patient(struct reading *reading) {
-    reactor_timer_set(reading->place.gateway->reactor, &reading->patience, VAULT_PATIENCE_MS);
+    reactor_timer_set(reading->place.vault->reactor, &reading->patience, VAULT_PATIENCE_MS);
 }
 
 /* ---- its end ---- */
 
 void reading_stop(struct reading *reading) {
     reading_enter(reading, READING_OVER);
-    reactor_timer_clear(reading->place.gateway->reactor, &reading->patience);
+    reactor_timer_clear(reading->place.vault->reactor, &reading->patience);
     vault_scan_close(&reading->scan);
     jetstream_request_cancel(reading->asked);
     object_reader_close(reading->object);
@@ -54,9 +54,9 @@ void reading_stop(struct reading *reading) {
 static void destroy(struct reading *reading) {
     vault_leave(&reading->place);
     vault_answer_finish(&reading->answer);
-    vault_checkpoint_finish(&reading->checkpoint, reading->place.gateway);
+    vault_checkpoint_finish(&reading->checkpoint, reading->place.vault);
     parley_buffer_finish(&reading->state);
-    budget_uncover(reading->place.gateway->budget, &reading->state_share);
+    budget_uncover(reading->place.vault->budget, &reading->state_share);
     parley_message_finish(&reading->message);
     free(reading);
 }
@@ -71,7 +71,7 @@ void reading_refuse(struct reading *reading, enum problem problem, const char *d
 }
 
 void reading_refuse_away(struct reading *reading, const char *error) {
-    const char *trouble = jetstream_trouble(reading->place.gateway->jetstream);
+    const char *trouble = jetstream_trouble(reading->place.vault->jetstream);
     char detail[512];
     trouble = trouble != NULL ? trouble : error;
     snprintf(detail, sizeof detail, "The checkpoint cannot be read%s%.300s. Ask again later.",
@@ -121,9 +121,9 @@ bool reading_add(struct reading *reading, struct parley_bytes text) {
 
 void reading_run(struct reading *reading, void (*work)(struct vault_task *task),
                  void (*done)(struct vault_task *task)) {
-    reactor_timer_clear(reading->place.gateway->reactor, &reading->patience);
+    reactor_timer_clear(reading->place.vault->reactor, &reading->patience);
     reading->task = (struct vault_task){.work = work, .done = done};
-    vault_task_run(&reading->task, reading->place.gateway);
+    vault_task_run(&reading->task, reading->place.vault);
 }
 
 bool reading_goes_on(struct reading *reading) {
@@ -189,7 +189,7 @@ static void on_held(void *context, const struct jetstream_held *held) {
 }
 
 static void fetch(struct reading *reading) {
-    struct jetstream *jetstream = reading->place.gateway->jetstream;
+    struct jetstream *jetstream = reading->place.vault->jetstream;
     reading_enter(reading, READING_FETCHING);
     reading->asked = reading->is_restore
                          ? jetstream_last_held_ask(jetstream, reading->place.stream,
@@ -283,12 +283,12 @@ static void begin(struct reading *reading) {
 }
 
 /* `id` NULL: the last one, as a restore. */
-static void serve(struct gateway *gateway, struct http_request *request,
+static void serve(struct vault *vault, struct http_request *request,
                   const struct parley_protocol *protocol, const char *agent, const char *id) {
     struct vault_place place;
     struct vault_answer answer;
-    if (!vault_place_find(gateway, request, protocol, agent, &place) ||
-        !query_options_none(request) || !vault_answer_init(&answer, gateway, request, protocol)) {
+    if (!vault_place_find(vault, request, protocol, agent, &place) ||
+        !query_options_none(request) || !vault_answer_init(&answer, vault, request, protocol)) {
         return;
     }
     struct reading *reading = calloc(1, sizeof *reading);
@@ -308,13 +308,13 @@ static void serve(struct gateway *gateway, struct http_request *request,
     begin(reading);
 }
 
-void vault_serve_checkpoint(struct gateway *gateway, struct http_request *request,
+void vault_serve_checkpoint(struct vault *vault, struct http_request *request,
                             const struct parley_protocol *protocol, const char *agent,
                             const char *id) {
-    serve(gateway, request, protocol, agent, id);
+    serve(vault, request, protocol, agent, id);
 }
 
-void vault_serve_restore(struct gateway *gateway, struct http_request *request,
+void vault_serve_restore(struct vault *vault, struct http_request *request,
                          const struct parley_protocol *protocol, const char *agent) {
-    serve(gateway, request, protocol, agent, NULL);
+    serve(vault, request, protocol, agent, NULL);
 }

@@ -71,7 +71,7 @@ bool vault_scan_open(struct vault_scan *scan) {
                                                    .refused = on_refused,
                                                    .current = on_current,
                                                    .context = scan};
-    return ordered_consumer_open(scan->place->gateway->jetstream, scan->place->stream, start,
+    return ordered_consumer_open(scan->place->vault->jetstream, scan->place->stream, start,
                                  ORDERED_REPLAY, &events, &scan->consumer) == PARLEY_OK;
 }
 

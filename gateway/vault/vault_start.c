@@ -73,7 +73,7 @@ static void on_held(void *context, const struct jetstream_held *held) {
 static void ask(struct vault_start *start) {
     char subject[VAULT_SUBJECT_MAX];
     vault_place_subject(start->place, start->place->protocol->restore->logs[start->log], subject);
-    start->request = jetstream_next_held_ask(start->place->gateway->jetstream, start->place->stream,
+    start->request = jetstream_next_held_ask(start->place->vault->jetstream, start->place->stream,
                                              subject, start->at, on_held, start);
     if (start->request == NULL) {
         finish(start, "NATS cannot be asked now");

@@ -4,6 +4,8 @@
 
 #include "vault_reading.h"
 
+#include "clock_and_ids.h"
+
 /* ---- the state ---- */
 
 static bool is_to_be_unpacked(const struct reading *reading) {
@@ -55,13 +57,13 @@ static void on_unpacked(struct vault_task *task) {
     if (add_state(reading, parley_buffer_bytes(&reading->state))) {
         parley_buffer_finish(&reading->state);
         parley_buffer_init(&reading->state);
-        budget_uncover(reading->place.gateway->budget, &reading->state_share);
+        budget_uncover(reading->place.vault->budget, &reading->state_share);
         reading_end_state(reading);
     }
 }
 
 static bool hold_state(struct reading *reading, struct parley_bytes bytes) {
-    if (!budget_cover(reading->place.gateway->budget, &reading->state_share,
+    if (!budget_cover(reading->place.vault->budget, &reading->state_share,
                       reading->state.length + bytes.length)) {
         reading_refuse_room(reading);
         return false;
@@ -142,7 +144,7 @@ static void open_object(struct reading *reading) {
     const struct object_reader_events events = {
         .bytes = on_bytes, .pulled = on_pulled, .ended = on_object_ended, .context = reading};
     const enum parley_status status =
-        object_reader_open(reading->place.gateway->jetstream, reading->place.channel->object_bucket,
+        object_reader_open(reading->place.vault->jetstream, reading->place.channel->object_bucket,
                            &reading->checkpoint.pointer, &events, &reading->object);
     if (status == PARLEY_E_IO) {
         reading_refuse_away(reading, "NATS cannot be asked now");

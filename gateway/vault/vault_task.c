@@ -17,22 +17,22 @@ static void done(struct worker_pool_task *pooled) {
     finish(OWNER_OF(pooled, struct vault_task, task));
 }
 
-void vault_task_run(struct vault_task *task, struct gateway *gateway) {
+void vault_task_run(struct vault_task *task, struct vault *vault) {
     task->task = (struct worker_pool_task){.work = work, .done = done};
-    task->gateway = gateway;
+    task->vault = vault;
     task->is_busy = true;
-    LIST_INSERT_HEAD(&gateway->vault_tasks, task, links);
-    if (gateway->completions != NULL) {
-        worker_pool_submit(gateway->completions, &task->task);
+    LIST_INSERT_HEAD(&vault->tasks, task, links);
+    if (vault->completions != NULL) {
+        worker_pool_submit(vault->completions, &task->task);
     } else {
         task->work(task);
         finish(task);
     }
 }
 
-void vault_tasks_abandon(struct gateway *gateway) {
+void vault_tasks_abandon(struct vault *vault) {
     struct vault_task *task;
-    while ((task = LIST_FIRST(&gateway->vault_tasks)) != NULL) {
+    while ((task = LIST_FIRST(&vault->tasks)) != NULL) {
         finish(task);
     }
 }

@@ -3,7 +3,7 @@
 
 /* Something of a request that takes long, on the worker pool. */
 
-#include "gateway.h"
+#include "vault.h"
 
 /* Owns: the owner embeds it, zeroed but for the first two, and keeps it and all that the work needs
  * until `done`, even if the request is gone meanwhile. */
@@ -14,12 +14,12 @@ struct vault_task {
     void (*done)(struct vault_task *task);
     struct worker_pool_task task; /* private, like what follows */
     LIST_ENTRY(vault_task) links;
-    struct gateway *gateway;
+    struct vault *vault;
     bool is_busy;
 };
 
 /* Without a worker pool the work is done at once, and so is `done` called. */
-void vault_task_run(struct vault_task *task, struct gateway *gateway);
+void vault_task_run(struct vault_task *task, struct vault *vault);
 
 /* After the completion queue was closed: calls `done` of all that are not. */
-void vault_tasks_abandon(struct gateway *gateway);
+void vault_tasks_abandon(struct vault *vault);

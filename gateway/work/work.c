@@ -8,9 +8,11 @@
 #include "channel.h"
 #include "problem.h"
 
-struct board *work_board(struct gateway *gateway, struct http_request *request,
+struct board *work_board(const struct tasks *tasks, struct http_request *request,
                          const struct parley_protocol *protocol) {
-    struct board *board = gateway_board(gateway, protocol);
+    const struct gateway *gateway = tasks->gateway;
+    const struct channel *channels = gateway->configuration->channels;
+    struct board *board = tasks->boards[channel_find(channels, protocol) - channels];
     if (board == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
         return NULL;

@@ -138,12 +138,13 @@ static void on_closed(void *state, bool is_complete) {
     free(listing);
 }
 
-void work_serve_list(struct gateway *gateway, struct http_request *request,
+void work_serve_list(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol) {
     static const struct http_handler handler = {.end = on_end, .closed = on_closed};
-    struct board *board = work_board(gateway, request, protocol);
+    struct gateway *gateway = tasks->gateway;
+    struct board *board = work_board(tasks, request, protocol);
     struct share share;
-    if (board == NULL || !share_admit(&gateway->task_shares, LISTS_MAX, gateway->limits, request,
+    if (board == NULL || !share_admit(&tasks->shares, LISTS_MAX, gateway->limits, request,
                                       "lists of tasks", &share)) {
         return;
     }
@@ -160,7 +161,7 @@ void work_serve_list(struct gateway *gateway, struct http_request *request,
                                 .limit = LIMIT_DEFAULT,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
-    share_take(&gateway->task_shares, &listing->share);
+    share_take(&tasks->shares, &listing->share);
     http_request_serve(request, &handler, listing);
     if (query_options_read(request, work_list_options, set_option, listing)) {
         on_timer(&listing->timer);

@@ -59,6 +59,7 @@ enum next_phase {
 
 struct next {
     struct request_options options;
+    struct parking *parking;
     struct board *board;
     struct http_request *request; /* NULL once it is gone */
     enum next_phase phase;
@@ -310,7 +311,7 @@ static int64_t time_left_ms(const struct next *next) {
 
 static bool park(struct next *next) {
     const int64_t left_ms = time_left_ms(next);
-    if (left_ms <= 0 || !parking_enter(gateway_of(next)->parking, &next->place, left_ms)) {
+    if (left_ms <= 0 || !parking_enter(next->parking, &next->place, left_ms)) {
         return false;
     }
     next->ticket = parking_ticket(&next->place);
@@ -381,7 +382,7 @@ static void on_written(void *context, const struct jetstream_stream_info *info) 
         return;
     }
     enter(next, NEXT_CATCHING_UP);
-    const bool is_parked = parking_enter(gateway_of(next)->parking, &next->place, CATCH_UP_MS);
+    const bool is_parked = parking_enter(next->parking, &next->place, CATCH_UP_MS);
     if (is_parked) {
         next->ticket = parking_ticket(&next->place);
     }
@@ -562,13 +563,14 @@ static bool is_plain(const struct request_options *options, struct http_request 
     return true;
 }
 
-void work_serve_next(struct gateway *gateway, struct http_request *request,
+void work_serve_next(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol) {
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
+    struct gateway *gateway = tasks->gateway;
     struct request_options options = {
         .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
-    struct board *board = work_board(gateway, request, protocol);
+    struct board *board = work_board(tasks, request, protocol);
     if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
         !request_options_read(&options, request) || !is_plain(&options, request)) {
         return;
@@ -590,6 +592,7 @@ void work_serve_next(struct gateway *gateway, struct http_request *request,
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
+    next->parking = tasks->parking;
     http_request_serve(request, &handler, next);
     http_commit(request);
 }

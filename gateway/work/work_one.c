@@ -199,7 +199,7 @@ static void serve(struct one *one, const char *id) {
     }
 }
 
-void work_serve_one(struct gateway *gateway, struct http_request *request,
+void work_serve_one(struct tasks *tasks, struct http_request *request,
                     const struct parley_protocol *protocol, const char *id) {
     if (protocol->work == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
@@ -213,7 +213,7 @@ void work_serve_one(struct gateway *gateway, struct http_request *request,
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
-    one->gateway = gateway;
+    one->gateway = tasks->gateway;
     one->protocol = protocol;
     one->request = request;
     serve(one, id);

@@ -225,26 +225,26 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
     note(request, name != NULL ? "agent" : "agents", protocol);
 }
 
-void vault_serve_list(struct gateway *gateway, struct http_request *request,
+void vault_serve_list(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *agent) {
-    (void)gateway;
+    (void)vault;
     assert_string_not_equal(agent, "");
     note(request, "checkpoints", protocol);
 }
 
-void vault_serve_checkpoint(struct gateway *gateway, struct http_request *request,
+void vault_serve_checkpoint(struct vault *vault, struct http_request *request,
                             const struct parley_protocol *protocol, const char *agent,
                             const char *id) {
-    (void)gateway;
+    (void)vault;
     assert_string_not_equal(agent, "");
     assert_string_not_equal(id, "");
     assert_string_not_equal(id, agent);
     note(request, "checkpoint", protocol);
 }
 
-void vault_serve_restore(struct gateway *gateway, struct http_request *request,
+void vault_serve_restore(struct vault *vault, struct http_request *request,
                          const struct parley_protocol *protocol, const char *agent) {
-    (void)gateway;
+    (void)vault;
     assert_string_not_equal(agent, "");
     note(request, "restore", protocol);
 }
@@ -265,27 +265,27 @@ struct halt_set *halt_gate_set(struct halt_gate *gate) {
     return (struct halt_set *)gate; /* the tests put one there */
 }
 
-void work_serve_one(struct gateway *gateway, struct http_request *request,
+void work_serve_one(struct tasks *tasks, struct http_request *request,
                     const struct parley_protocol *protocol, const char *id) {
-    (void)gateway;
+    (void)tasks;
     assert_string_not_equal(id, "");
     note(request, "task", protocol);
 }
 
-void work_serve_next(struct gateway *gateway, struct http_request *request,
+void work_serve_next(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol) {
-    (void)gateway;
+    (void)tasks;
     note(request, "next", protocol);
 }
 
-void work_serve_list(struct gateway *gateway, struct http_request *request,
+void work_serve_list(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol) {
-    (void)gateway;
+    (void)tasks;
     note(request, "tasks", protocol);
 }
 
-void metrics_page_serve(struct gateway *gateway, struct http_request *request) {
-    (void)gateway;
+void metrics_page_serve(struct services *services, struct http_request *request) {
+    (void)services;
     note(request, "metrics", NULL);
 }
 
@@ -381,7 +381,7 @@ static struct guard *guard_for(enum guard_need need, struct made *enough, struct
     return guard;
 }
 
-static struct http_request ask_as(struct gateway *gateway, const struct contract_route *route,
+static struct http_request ask_as(struct services *services, const struct contract_route *route,
                                   bool is_post, const char *authorization) {
     static char path[128];
     const char *brace = strchr(route->path, '{');
@@ -395,7 +395,7 @@ static struct http_request ask_as(struct gateway *gateway, const struct contract
     }
     struct http_request request = {
         .method = is_post ? "POST" : "GET", .path = path, .authorization = authorization};
-    gateway_begin(gateway, &request);
+    gateway_begin(services, &request);
     http_request_keep(&request, NULL, NULL);
     return request;
 }
@@ -404,44 +404,45 @@ static bool is_served(const struct http_request *request) {
     return request->status == 200 || request->served[0] != '\0';
 }
 
-static void check_closed(struct gateway *gateway, const struct contract_route *route,
+static void check_closed(struct services *services, const struct contract_route *route,
                          bool is_post) {
     struct made enough, little;
     char challenge[160];
-    gateway->guard = guard_for(route->need, &enough, &little);
-    struct http_request request = ask_as(gateway, route, is_post, NULL);
+    services->gateway.guard = guard_for(route->need, &enough, &little);
+    struct http_request request = ask_as(services, route, is_post, NULL);
     assert_int_equal(request.status, 401);
     assert_string_equal(request.served, "");
     assert_string_equal(request.challenge, "Bearer realm=\"parley\"");
-    request = ask_as(gateway, route, is_post, little.header);
+    request = ask_as(services, route, is_post, little.header);
     assert_int_equal(request.status, 403);
     assert_string_equal(request.served, "");
     snprintf(challenge, sizeof challenge,
              "Bearer realm=\"parley\", error=\"insufficient_scope\", scope=\"%s\"",
              needs[route->need].missing);
     assert_string_equal(request.challenge, challenge);
-    request = ask_as(gateway, route, is_post, "Bearer parley_x");
+    request = ask_as(services, route, is_post, "Bearer parley_x");
     assert_true(request.is_delayed);
     assert_false(is_served(&request));
-    request = ask_as(gateway, route, is_post, enough.header);
+    request = ask_as(services, route, is_post, enough.header);
     assert_true(is_served(&request));
-    guard_destroy(gateway->guard);
+    guard_destroy(services->gateway.guard);
 }
 
-static void check_open(struct gateway *gateway, const struct contract_route *route, bool is_post) {
+static void check_open(struct services *services, const struct contract_route *route,
+                       bool is_post) {
     struct made enough, little;
-    gateway->guard = guard_for(GUARD_SEND, &enough, &little);
-    struct http_request request = ask_as(gateway, route, is_post, NULL);
+    services->gateway.guard = guard_for(GUARD_SEND, &enough, &little);
+    struct http_request request = ask_as(services, route, is_post, NULL);
     assert_true(is_served(&request));
-    request = ask_as(gateway, route, is_post, "Bearer parley_x");
+    request = ask_as(services, route, is_post, "Bearer parley_x");
     assert_true(is_served(&request));
-    guard_destroy(gateway->guard);
+    guard_destroy(services->gateway.guard);
 }
 
 static void test_every_address_that_is_not_open_refuses_without_its_scope(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     struct contract_route route;
     size_t closed_count = 0;
     for (size_t i = 0; gateway_route(i, &route); i++) {
@@ -451,7 +452,7 @@ static void test_every_address_that_is_not_open_refuses_without_its_scope(void *
                 continue;
             }
             closed_count += route.need != GUARD_OPEN;
-            (route.need == GUARD_OPEN ? check_open : check_closed)(&gateway, &route, is_post != 0);
+            (route.need == GUARD_OPEN ? check_open : check_closed)(&services, &route, is_post != 0);
         }
     }
     assert_true(closed_count >= 5);
@@ -566,43 +567,43 @@ static void test_these_addresses_and_no_others_are_open(void **state) {
 }
 
 /* The request once more, on the same connection, with this header. */
-static void ask_again(struct gateway *gateway, struct http_request *request,
+static void ask_again(struct services *services, struct http_request *request,
                       const char *authorization) {
     request->status = 0;
     request->served[0] = '\0';
     request->is_delayed = false;
     request->authorization = authorization;
-    gateway_begin(gateway, request);
+    gateway_begin(services, request);
 }
 
 static void test_what_was_verified_counts_until_the_tokens_change(void **state) {
     (void)state;
     struct made enough, little, other_enough, other_little;
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.configuration = &no_options,
-                              .jetstream = &jetstream,
-                              .guard = guard_for(GUARD_SEND, &enough, &little)};
+    struct services services = {.gateway = {.configuration = &no_options,
+                                            .jetstream = &jetstream,
+                                            .guard = guard_for(GUARD_SEND, &enough, &little)}};
     struct http_request request = {.method = "POST", .path = "/v1/vlp/messages"};
-    ask_again(&gateway, &request, enough.header);
+    ask_again(&services, &request, enough.header);
     assert_string_equal(request.served, "messages vlp");
     assert_string_equal(guard_principal(&request)->name, "enough");
     const void *kept = request.kept;
-    ask_again(&gateway, &request, enough.header);
+    ask_again(&services, &request, enough.header);
     assert_ptr_equal(request.kept, kept);
-    ask_again(&gateway, &request, little.header);
+    ask_again(&services, &request, little.header);
     assert_int_equal(request.status, 403);
     assert_string_equal(guard_principal(&request)->name, "little");
-    ask_again(&gateway, &request, NULL);
+    ask_again(&services, &request, NULL);
     assert_int_equal(request.status, 401);
     assert_ptr_equal(guard_principal(&request), &principal_nobody);
-    ask_again(&gateway, &request, enough.header);
+    ask_again(&services, &request, enough.header);
     assert_string_equal(request.served, "messages vlp");
-    guard_set_tokens(gateway.guard, tokens_for(GUARD_SEND, &other_enough, &other_little));
-    ask_again(&gateway, &request, enough.header);
+    guard_set_tokens(services.gateway.guard, tokens_for(GUARD_SEND, &other_enough, &other_little));
+    ask_again(&services, &request, enough.header);
     assert_true(request.is_delayed);
     assert_ptr_equal(guard_principal(&request), &principal_nobody);
     http_request_keep(&request, NULL, NULL);
-    guard_destroy(gateway.guard);
+    guard_destroy(services.gateway.guard);
 }
 
 static const struct access_outcome {
@@ -652,9 +653,9 @@ static struct tokens *tokens_after(const struct access_outcome *outcome, const s
     return tokens;
 }
 
-static void assert_objection(struct gateway *gateway, struct http_request *request,
+static void assert_objection(struct services *services, struct http_request *request,
                              const char *objection) {
-    const char *said = guard_objection(gateway->guard, request);
+    const char *said = guard_objection(services->gateway.guard, request);
     if (objection == NULL) {
         assert_null(said);
     } else {
@@ -667,21 +668,21 @@ static void test_a_request_that_lasts_is_looked_at_again_once_tokens_change(void
     struct jetstream jetstream = {.is_ready = true};
     for (size_t i = 0; i < sizeof outcomes / sizeof outcomes[0]; i++) {
         struct made enough, little;
-        struct gateway gateway = {.configuration = &no_options,
-                                  .jetstream = &jetstream,
-                                  .guard = guard_for(GUARD_READ, &enough, &little)};
+        struct services services = {.gateway = {.configuration = &no_options,
+                                                .jetstream = &jetstream,
+                                                .guard = guard_for(GUARD_READ, &enough, &little)}};
         struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
         print_message("%s\n", outcomes[i].title);
-        ask_again(&gateway, &request, enough.header);
+        ask_again(&services, &request, enough.header);
         assert_string_equal(request.served, "stream vlp");
         const void *kept = request.kept;
-        assert_objection(&gateway, &request, NULL);
+        assert_objection(&services, &request, NULL);
         assert_ptr_equal(request.kept, kept);
-        guard_set_tokens(gateway.guard, tokens_after(&outcomes[i], &enough));
-        assert_objection(&gateway, &request, outcomes[i].objection);
+        guard_set_tokens(services.gateway.guard, tokens_after(&outcomes[i], &enough));
+        assert_objection(&services, &request, outcomes[i].objection);
         assert_int_equal(request.status, 0);
         http_request_keep(&request, NULL, NULL);
-        guard_destroy(gateway.guard);
+        guard_destroy(services.gateway.guard);
     }
 }
 
@@ -691,14 +692,14 @@ static void test_what_was_open_to_everybody_needs_a_token_once_there_are_any(voi
     struct guard *guard;
     assert_int_equal(guard_create(reactor, NULL, &guard), PARLEY_OK);
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {
-        .configuration = &no_options, .jetstream = &jetstream, .guard = guard};
+    struct services services = {
+        .gateway = {.configuration = &no_options, .jetstream = &jetstream, .guard = guard}};
     struct http_request request = {.method = "GET", .path = "/v1/vlp/stream"};
-    ask_again(&gateway, &request, NULL);
+    ask_again(&services, &request, NULL);
     assert_string_equal(request.served, "stream vlp");
-    assert_objection(&gateway, &request, NULL);
+    assert_objection(&services, &request, NULL);
     guard_set_tokens(guard, tokens_for(GUARD_READ, &enough, &little));
-    assert_objection(&gateway, &request, "token-required");
+    assert_objection(&services, &request, "token-required");
     http_request_keep(&request, NULL, NULL);
     guard_destroy(guard);
 }
@@ -711,17 +712,17 @@ static void test_a_certificate_counts_until_it_expires(void **state) {
     struct jetstream jetstream = {.is_ready = true};
     struct guard *const guards[] = {guard_for(GUARD_READ, &enough, &little), open_guard};
     for (size_t i = 0; i < sizeof guards / sizeof guards[0]; i++) {
-        struct gateway gateway = {
-            .configuration = &no_options, .jetstream = &jetstream, .guard = guards[i]};
+        struct services services = {
+            .gateway = {.configuration = &no_options, .jetstream = &jetstream, .guard = guards[i]}};
         struct http_request request = {
             .method = "GET", .path = "/v1/vlp/stream", .certificate_expires_at = now + 1000};
-        ask_again(&gateway, &request, enough.header);
+        ask_again(&services, &request, enough.header);
         assert_string_equal(request.served, "stream vlp");
-        assert_objection(&gateway, &request, NULL);
+        assert_objection(&services, &request, NULL);
         assert_int_equal(guard_expires_at(&request), now + 1000);
         request.certificate_expires_at = now - 1;
-        assert_objection(&gateway, &request, "certificate-expired");
-        ask_again(&gateway, &request, enough.header);
+        assert_objection(&services, &request, "certificate-expired");
+        ask_again(&services, &request, enough.header);
         assert_int_equal(request.status, 401);
         assert_ptr_equal(guard_principal(&request), &principal_nobody);
         http_request_keep(&request, NULL, NULL);
@@ -737,10 +738,10 @@ struct row {
     const char *served; /* … this */
 };
 
-static void check(struct gateway *gateway, const struct row *row, struct http_request *request) {
+static void check(struct services *services, const struct row *row, struct http_request *request) {
     *request = (struct http_request){.method = row->method, .path = row->path};
-    gateway->guard = open_guard;
-    gateway_begin(gateway, request);
+    services->gateway.guard = open_guard;
+    gateway_begin(services, request);
     if (request->status != row->status ||
         strcmp(request->served, row->served != NULL ? row->served : "") != 0) {
         fail_msg("%s %s: %u %s", row->method, row->path, request->status, request->served);
@@ -812,10 +813,10 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"POST", "/v1/messages", 404, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     struct http_request request;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check(&gateway, &rows[i], &request);
+        check(&services, &rows[i], &request);
     }
 }
 
@@ -841,32 +842,32 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, DELETE, OPTIONS"}, /* (contract 19) */
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct http_request request;
-        check(&gateway, &rows[i].row, &request);
+        check(&services, &rows[i].row, &request);
         assert_string_equal(request.allow, rows[i].allow);
     }
 }
 
 static void test_an_unknown_protocol_is_told_which_ones_there_are(void **state) {
     (void)state;
-    struct gateway gateway = {.configuration = &no_options};
+    struct services services = {.gateway = {.configuration = &no_options}};
     struct http_request request;
-    check(&gateway, &(struct row){"POST", "/v1/nope/messages", 404, NULL}, &request);
+    check(&services, &(struct row){"POST", "/v1/nope/messages", 404, NULL}, &request);
     assert_non_null(strstr(request.body, "`nope`"));
     assert_non_null(strstr(request.body, "vlp"));
 }
 
 static void test_a_long_path_is_only_not_found(void **state) {
     (void)state;
-    struct gateway gateway = {.configuration = &no_options};
+    struct services services = {.gateway = {.configuration = &no_options}};
     struct http_request request;
     char path[6000] = "/v1/";
     memset(path + 4, 'x', 5000);
-    check(&gateway, &(struct row){"GET", path, 404, NULL}, &request);
+    check(&services, &(struct row){"GET", path, 404, NULL}, &request);
     memcpy(path + 5004, "/stream", 8);
-    check(&gateway, &(struct row){"GET", path, 404, NULL}, &request);
+    check(&services, &(struct row){"GET", path, 404, NULL}, &request);
 }
 
 static void test_while_draining_nothing_is_served_but_that_it_lives(void **state) {
@@ -889,11 +890,11 @@ static void test_while_draining_nothing_is_served_but_that_it_lives(void **state
         {"HEAD", "/livez", 200, NULL},
     };
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {
-        .configuration = &no_options, .jetstream = &jetstream, .is_draining = true};
+    struct services services = {
+        .gateway = {.configuration = &no_options, .jetstream = &jetstream, .is_draining = true}};
     struct http_request request;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        check(&gateway, &rows[i], &request);
+        check(&services, &rows[i], &request);
     }
 }
 
@@ -911,14 +912,15 @@ static void test_nothing_is_served_to_another_host(void **state) {
                                           {"GET", "/nowhere"},
                                           {"PUT", "/"}};
     struct jetstream jetstream = {.is_ready = true};
-    struct gateway gateway = {.configuration = &no_options,
-                              .jetstream = &jetstream,
-                              .origins = {.address = "127.0.0.1", .is_loopback = true},
-                              .is_draining = true};
+    struct services services = {
+        .gateway = {.configuration = &no_options,
+                    .jetstream = &jetstream,
+                    .origins = {.address = "127.0.0.1", .is_loopback = true},
+                    .is_draining = true}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct http_request request = {
             .method = rows[i][0], .path = rows[i][1], .host = "evil.example"};
-        gateway_begin(&gateway, &request);
+        gateway_begin(&services, &request);
         assert_int_equal(request.status, 421);
     }
 }
@@ -926,10 +928,10 @@ static void test_nothing_is_served_to_another_host(void **state) {
 static void test_it_is_ready_when_nats_is(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = false};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     struct http_request request;
-    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
-    check(&gateway, &(struct row){"GET", "/livez", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    check(&services, &(struct row){"GET", "/livez", 200, NULL}, &request);
 }
 
 enum { PROTOCOLS_MOST = 8 };
@@ -938,20 +940,20 @@ static void test_it_is_ready_once_nats_is_for_every_worker(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
     atomic_uint away_count = 1;
-    struct gateway gateway = {
-        .configuration = &no_options, .jetstream = &jetstream, .away_count = &away_count};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream},
+                                .away_count = &away_count};
     struct http_request request;
-    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     atomic_store(&away_count, 0);
-    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
 }
 
 static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true, .trouble = "stream VLP is not ours"};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     struct http_request request;
-    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     assert_non_null(strstr(request.body, jetstream.trouble));
 }
 
@@ -959,9 +961,9 @@ static void test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which(vo
 static void test_it_is_ready_while_one_stream_is_full_and_says_which(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true, .remark = "stream VLP is full"};
-    struct gateway gateway = {.configuration = &no_options, .jetstream = &jetstream};
+    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
     struct http_request request;
-    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     assert_string_equal(request.body, "ready\nbut: stream VLP is full\n");
 }
 
@@ -972,18 +974,18 @@ static void test_it_is_ready_once_the_halts_were_read(void **state) {
     assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
     struct halt_gate *gates[PROTOCOLS_MOST] = {(struct halt_gate *)set};
     struct configuration configuration = {.on_halt = ON_HALT_REFUSE};
-    struct gateway gateway = {
-        .jetstream = &jetstream, .halt_gates = gates, .configuration = &configuration};
+    struct services services = {
+        .gateway = {.jetstream = &jetstream, .halt_gates = gates, .configuration = &configuration}};
     struct http_request request;
-    check(&gateway, &(struct row){"GET", "/readyz", 503, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 503, NULL}, &request);
     configuration.on_halt = ON_HALT_IGNORE;
-    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     configuration.on_halt = ON_HALT_REFUSE;
     halt_set_see(set, true);
-    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     assert_string_equal(request.body, "ready\n");
     halt_set_see(set, false);
-    check(&gateway, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     assert_non_null(strstr(request.body, "but: the halts cannot be read"));
     halt_set_destroy(set);
 }
@@ -1040,14 +1042,14 @@ static void test_health_has_a_reason_for_each_check(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct jetstream jetstream = rows[i].jetstream;
         atomic_uint away_count = rows[i].away_count;
-        struct gateway gateway = {.configuration = &no_options,
-                                  .jetstream = &jetstream,
-                                  .away_count = &away_count,
-                                  .is_draining = rows[i].is_draining,
-                                  .guard = open_guard};
+        struct services services = {.gateway = {.configuration = &no_options,
+                                                .jetstream = &jetstream,
+                                                .is_draining = rows[i].is_draining,
+                                                .guard = open_guard},
+                                    .away_count = &away_count};
         struct http_request request = {
             .method = "GET", .path = "/readyz", .accept = "application/json"};
-        gateway_begin(&gateway, &request);
+        gateway_begin(&services, &request);
         assert_int_equal(request.status, rows[i].status);
         assert_non_null(strstr(request.body, rows[i].checks));
         assert_non_null(strstr(request.body,
@@ -1061,10 +1063,10 @@ static void test_health_has_a_reason_for_each_check(void **state) {
 static void test_that_it_lives_is_said_in_json_too(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = false};
-    struct gateway gateway = {
-        .configuration = &no_options, .jetstream = &jetstream, .guard = open_guard};
+    struct services services = {
+        .gateway = {.configuration = &no_options, .jetstream = &jetstream, .guard = open_guard}};
     struct http_request request = {.method = "GET", .path = "/livez", .accept = "application/json"};
-    gateway_begin(&gateway, &request);
+    gateway_begin(&services, &request);
     assert_int_equal(request.status, 200);
     assert_string_equal(request.body, "{\"status\":\"alive\",\"draining\":false}\n");
 }

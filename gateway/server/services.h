@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Everything that the addresses of one reactor serve.  Owns: the worker embeds it, creates its
+ * parts and destroys them; handlers borrow it. */
+
+#include <stdatomic.h>
+
+#include "gateway.h"
+#include "vault.h"
+#include "work.h"
+
+struct services {
+    struct gateway gateway; /* messages */
+    struct vault vault;
+    struct tasks tasks;
+    struct streams *streams;
+    struct agents *agents;
+    struct http_server *http;
+    const struct describe_pages *pages; /* read-only, shared */
+    const atomic_uint *away_count;      /* the workers that NATS is not ready for; NULL: only this
+                                           one */
+    const struct figures_set *all_figures; /* of all workers, shared; /metrics needs it */
+};
