@@ -1,14 +1,20 @@
-# The layers of the gateway: a folder and a library each. A layer sees the headers of the layers that
-# it uses, directly or through others, and those of the libraries that it links, and no others. It is
-# declared after the layers that it uses, so that there are no circles.
+# The layers of the gateway: a folder and a library each, whose own folders only sort its files. A
+# layer sees the headers of the layers that it uses, directly or through others, and those of the
+# libraries that it links, and no others. It is declared after the layers that it uses, so that there
+# are no circles.
 
-# parley_layer(NAME SOURCES file… [USES target…] [PRIVATE target…]): the library parley_NAME. USES are
-# layers, whose headers the layers above may see, too; PRIVATE are libraries that no other layer sees.
+# parley_layer(NAME [USES target…] [PRIVATE target…] [SOURCES file…]): the library parley_NAME, of all
+# sources in this folder and in those below it. USES are layers, whose headers the layers above may
+# see, too; PRIVATE are libraries that no other layer sees; SOURCES are made during the build.
 function(parley_layer name)
   cmake_parse_arguments(ARG "" "" "SOURCES;USES;PRIVATE" ${ARGN})
-  list(TRANSFORM ARG_SOURCES PREPEND ${name}/ REGEX "^[a-z]")
-  add_library(parley_${name} STATIC ${ARG_SOURCES})
-  target_include_directories(parley_${name} PUBLIC ${CMAKE_CURRENT_SOURCE_DIR}/${name})
+  file(GLOB_RECURSE sources CONFIGURE_DEPENDS *.c)
+  list(REMOVE_ITEM sources ${CMAKE_CURRENT_SOURCE_DIR}/main.c)
+  file(GLOB_RECURSE headers CONFIGURE_DEPENDS *.h)
+  list(TRANSFORM headers REPLACE "/[^/]*$" "" OUTPUT_VARIABLE folders)
+  list(REMOVE_DUPLICATES folders)
+  add_library(parley_${name} STATIC ${sources} ${ARG_SOURCES})
+  target_include_directories(parley_${name} PUBLIC ${folders})
   target_link_libraries(parley_${name} PUBLIC parley ${ARG_USES} PRIVATE parley_flags ${ARG_PRIVATE})
   set_property(GLOBAL APPEND PROPERTY PARLEY_LAYERS parley_${name})
 endfunction()

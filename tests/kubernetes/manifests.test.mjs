@@ -186,7 +186,7 @@ describe('the configuration', () => {
   it('leaves time for preStop and the drain', () => {
     const seconds = (text) => Number(/^(\d+)s$/.exec(text)[1]);
     const preStop = Number(container().lifecycle.preStop.exec.command[1]);
-    const drain = Math.max(12, seconds(checked()['ack-timeout']) + 2); // gateway/server/serve.c
+    const drain = Math.max(12, seconds(checked()['ack-timeout']) + 2); // gateway/app/serve/serve.c
     assert.ok(pod().terminationGracePeriodSeconds > preStop + drain);
   });
 });

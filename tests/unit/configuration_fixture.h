@@ -3,7 +3,7 @@
 
 /* Configurations for tests: loaded from arguments, variables and files, with what was printed. */
 
-#include "configuration.h"
+#include "configuration_load.h"
 
 /* What a load said, and what it returned. */
 struct loaded {

@@ -1,0 +1,662 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* `parley serve`: starts the embedded nats-server unless --nats is given, and one worker for each
+ * core, then waits for signals. The main thread has a reactor too, but serves no client: it watches
+ * signals and the nats-server. */
+
+#include "serve.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "clock_and_ids.h"
+#include "boards.h"
+#include "bounds.h"
+#include "commit.h"
+#include "configuration_load.h"
+#include "data_folder.h"
+#include "describe_pages.h"
+#include "embedded.h"
+#include "fact_ledger.h"
+#include "figures.h"
+#include "first_token.h"
+#include "jwks_keeper.h"
+#include "sender_limits.h"
+#include "log.h"
+#include "memory_trim.h"
+#include "nats_identity.h"
+#include "process.h"
+#include "reload.h"
+#include "routes.h"
+#include "service_manager.h"
+#include "shared_figures.h"
+#include "signals.h"
+#include "troubles.h"
+#include "spool.h"
+#include "stall_watch.h"
+#include "start_check.h"
+#include "start_log.h"
+#include "tls_context.h"
+#include "token_keeper.h"
+#include "worker.h"
+#include "worker_halts.h"
+
+enum {
+    DRAIN_AT_LEAST_MS = 12000, /* for bodies that are under way */
+    DRAIN_LONGER_MS = 2000,    /* than an ack may take */
+    ANNOUNCE_ANYWAY_MS = 3000, /* NATS elsewhere may be away for long */
+    TRIAL_PATIENCE_S = 20,     /* which only a defect reaches */
+    READY_PATIENCE_MS = 5000,  /* systemd ends a service that it does not hear this of */
+    WORKER_POOL_THREADS = 2,   /* each may need twenty times the text of a message (ADR 8) */
+};
+
+struct server {
+    struct configuration configuration;
+    int argc; /* what it was read from, and is again on SIGHUP */
+    char **argv;
+    struct reactor *reactor;
+    struct signals signals;
+    struct reactor_timer announce_timer;
+    struct embedded *embedded; /* NULL with --nats */
+    struct nats_identity nats_identity;
+    struct parley_schema **schemas;
+    struct memory_trim trim;
+    struct token_keeper tokens;
+    struct jwks_keeper keys;
+    struct bounds bounds;
+    struct halt_set **halt_sets; /* one a protocol; NULL: it halts nothing */
+    struct worker_pool *worker_pool;
+    struct commit *commit; /* NULL: no answer waits for the disk */
+    struct describe_pages *pages;
+    struct figures_set figures;
+    struct shared_figures shared_figures;
+    struct board **boards;
+    struct fact_ledger *fact_ledger;
+    struct worker **workers;
+    unsigned worker_count, ready_count;
+    unsigned ended_count; /* of the workers, once they drain */
+    struct stall_watch stall_watch;
+    atomic_uint busy_count;   /* of the workers, while they drain */
+    atomic_uint nats_version; /* that was logged last */
+    atomic_uint away_count;   /* of the workers: those that NATS is not ready for */
+    struct tls_context *tls;  /* NULL: plain HTTP */
+    int listen_fd, admin_fd;  /* -1: none */
+    unsigned port;
+    bool is_announced, is_draining;
+    struct troubles *troubles;
+    int exit_status;
+};
+
+/* Logs the error.  Returns: the exit status of a start that failed. */
+static int fail(const char *what, const char *why) {
+    log_format(LOG_START_FAILED, "%s: %s", what, why);
+    return 1;
+}
+
+/* ---- events of workers and nats-server; those of workers are posted to the main thread ---- */
+
+static const char *shown_nats(const struct server *server) {
+    return server->embedded != NULL ? embedded_url(server->embedded)
+                                    : server->configuration.nats_shown;
+}
+
+static void announce(struct server *server) {
+    if (server->is_announced) {
+        return;
+    }
+    server->is_announced = true;
+    reactor_timer_clear(server->reactor, &server->announce_timer);
+    const bool is_v6 = strchr(server->configuration.address, ':') != NULL;
+    char url[128];
+    snprintf(url, sizeof url, "%s://%s%s%s:%u", server->tls != NULL ? "https" : "http",
+             is_v6 ? "[" : "", server->configuration.address, is_v6 ? "]" : "", server->port);
+    const struct start_facts facts = {.url = url,
+                                      .nats = shown_nats(server),
+                                      .workers = server->worker_count,
+                                      .has_tls = server->tls != NULL,
+                                      .has_tokens = server->tokens.tokens != NULL};
+    start_log_write(&server->configuration, &facts);
+    printf("listening on %s\n", url); /* for programs: docs/api.md#command-line */
+    if (isatty(STDOUT_FILENO)) {      /* a person may not know what to do next */
+        printf("%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
+               server->configuration.data);
+    }
+    fflush(stdout);
+    service_manager_tell("READY=1", READY_PATIENCE_MS);
+}
+
+static void announce_anyway(struct reactor_timer *timer) {
+    struct server *server = OWNER_OF(timer, struct server, announce_timer);
+    if (!server->is_announced && troubles_flush(server->troubles) == 0) {
+        log_text(LOG_NATS_TROUBLE, "NATS does not answer yet");
+    }
+    if (!server->is_announced) {
+        log_event(LOG_WAITING, LOG_FIELDS(LOG_TEXT("nats", shown_nats(server))));
+    }
+    announce(server);
+}
+
+static void count_ready(void *context) {
+    struct server *server = context;
+    if (++server->ready_count == server->worker_count) {
+        announce(server);
+    }
+}
+
+static void worker_ready(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, count_ready, server) != PARLEY_OK) {
+        log_event(LOG_MEMORY, NULL);
+    }
+}
+
+static int64_t drain_deadline_ms(const struct server *server) {
+    const int64_t deadline_ms = server->configuration.ack_timeout_ms + DRAIN_LONGER_MS;
+    return deadline_ms < DRAIN_AT_LEAST_MS ? DRAIN_AT_LEAST_MS : deadline_ms;
+}
+
+static void drain(struct server *server) {
+    if (server->is_draining) {
+        return;
+    }
+    server->is_draining = true;
+    service_manager_tell("STOPPING=1", 0);
+    const int64_t deadline_ms = drain_deadline_ms(server);
+    stall_watch_drain(&server->stall_watch, deadline_ms);
+    atomic_store(&server->busy_count, server->worker_count);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        worker_drain(server->workers[i], deadline_ms);
+    }
+}
+
+/* The main thread goes on until then, so that it notices one that never ends. */
+static void count_ended(void *context) {
+    struct server *server = context;
+    if (++server->ended_count == server->worker_count) {
+        reactor_stop(server->reactor);
+    }
+}
+
+static void worker_ended(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, count_ended, server) != PARLEY_OK) {
+        log_event(LOG_MEMORY, NULL);
+        reactor_stop(server->reactor); /* worker_destroy waits for the others */
+    }
+}
+
+static void end_stalled(struct stall_watch *watch, unsigned number) {
+    if (number == STALL_OF_DRAIN) {
+        log_text(LOG_STALLED, "a worker has not ended, long after the time that it was given");
+    } else {
+        log_event(LOG_STALLED,
+                  LOG_FIELDS(LOG_NUMBER("worker", number), LOG_NUMBER("silent_s", watch->limit)));
+    }
+    abort();
+}
+
+/* Only a start is stopped by it. A stream that is changed later is logged. */
+static void stop_start(void *context) {
+    struct server *server = context;
+    if (!server->is_announced && !server->is_draining) {
+        troubles_flush(server->troubles);
+        server->exit_status = 1;
+        signals_let_kill();
+        drain(server);
+    }
+}
+
+static void worker_unusable(void *context, const char *error) {
+    struct server *server = context;
+    (void)error; /* worker_trouble has logged it */
+    if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
+        log_event(LOG_MEMORY, NULL);
+    }
+}
+
+static void worker_trouble(void *context, unsigned worker, const char *subject, const char *text) {
+    const struct server *server = context;
+    troubles_note(server->troubles, worker, subject, text);
+}
+
+static void replace_child(void *context) {
+    struct server *server = context;
+    if (server->embedded != NULL && !server->is_draining) {
+        log_event(LOG_NATS_REPLACED, NULL);
+        embedded_replace(server->embedded);
+    }
+}
+
+static void worker_unresponsive(void *context) {
+    struct server *server = context;
+    if (reactor_post(server->reactor, replace_child, server) != PARLEY_OK) {
+        log_event(LOG_MEMORY, NULL);
+    }
+}
+
+static void child_trouble(void *context, const char *error) {
+    (void)context;
+    log_text(LOG_NATS_SERVER, error);
+}
+
+/* ---- signals ---- */
+
+static void end(struct signals *signals, const char *reason) {
+    struct server *server = OWNER_OF(signals, struct server, signals);
+    if (!server->is_draining) {
+        log_event(LOG_DRAINING, LOG_FIELDS(LOG_TEXT("reason", reason),
+                                           LOG_NUMBER("longest_ms", drain_deadline_ms(server))));
+    }
+    signals_let_kill();
+    drain(server);
+}
+
+/* Those of the workers that get them first use the new values a moment before the others. */
+static void apply_configuration(struct server *server) {
+    bounds_change(&server->bounds, &server->configuration);
+    log_set_level((enum log_level)server->configuration.log_level);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_configuration(server->workers[i], &server->configuration) != PARLEY_OK) {
+            log_event(LOG_MEMORY, NULL);
+        }
+    }
+}
+
+/* A person or a service manager wants files to be read again. */
+static void read_again(struct signals *signals) {
+    struct server *server = OWNER_OF(signals, struct server, signals);
+    if (reload_configuration(&server->configuration, server->argc, server->argv)) {
+        apply_configuration(server);
+    }
+    token_keeper_reload(&server->tokens);
+    reload_tls(server->tls);
+    jwks_keeper_reload(&server->keys);
+}
+
+static int watch_signals(struct server *server) {
+    server->signals.end = end;
+    server->signals.reload = read_again;
+    return signals_watch(&server->signals, server->reactor) == PARLEY_OK
+               ? 0
+               : fail("cannot watch signals", strerror(errno));
+}
+
+/* ---- starting ---- */
+
+static void raise_file_limit(void) {
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_NOFILE, &limit) == 0) {
+        limit.rlim_cur = limit.rlim_max;
+        setrlimit(RLIMIT_NOFILE, &limit);
+    }
+}
+
+/* A library that does not serve shows here, and not after "listening". */
+static int try_http(void) {
+    const struct http_options memory = {.request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
+                                        .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES};
+    char error[512];
+    return http_trial(&memory, TRIAL_PATIENCE_S, error, sizeof error)
+               ? 0
+               : fail("cannot serve HTTP", error);
+}
+
+static int create_schemas(struct server *server) {
+    server->schemas = calloc(parley_protocol_count(), sizeof *server->schemas);
+    if (server->schemas == NULL) {
+        return fail("cannot start", "out of memory");
+    }
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        if (parley_schema_create(parley_protocols[i], &server->schemas[i]) != PARLEY_OK) {
+            return fail("cannot start", "out of memory");
+        }
+    }
+    return 0;
+}
+
+static int create_pages(struct server *server) {
+    const enum parley_status status =
+        describe_pages_create(server->configuration.channels, gateway_route, &server->pages);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
+static int load_nats_identity(struct server *server) {
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_loaded =
+        nats_identity_load(&server->configuration, &server->nats_identity, &error);
+    if (!is_loaded) {
+        log_buffer(LOG_START_FAILED, &error);
+    }
+    parley_buffer_finish(&error);
+    return is_loaded ? 0 : 1;
+}
+
+static int load_tls(struct server *server) {
+    const struct tls_files files = configuration_tls_files(&server->configuration);
+    char error[TLS_ERROR_MAX];
+    if (files.certificate == NULL || tls_context_create(&files, error, &server->tls) == PARLEY_OK) {
+        return 0;
+    }
+    return fail("TLS", error);
+}
+
+static int prepare_data(const struct server *server) {
+    char error[512] = "";
+    if (!data_folder_prepare(server->configuration.data, error, sizeof error)) {
+        log_text(LOG_START_FAILED, error);
+        return 1;
+    }
+    return 0;
+}
+
+static int open_tokens(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_open =
+        (!configuration->first_token ||
+         first_token_make(configuration->token_file, configuration->data, &error)) &&
+        token_keeper_open(&server->tokens, configuration->token_file, configuration->tokens != NULL,
+                          &error);
+    if (!is_open) {
+        log_buffer(LOG_START_FAILED, &error);
+    }
+    parley_buffer_finish(&error);
+    return is_open ? 0 : 1;
+}
+
+static int open_keys(struct server *server) {
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_open = jwks_keeper_open(&server->keys, server->configuration.jwks, &error);
+    if (!is_open) {
+        log_format(LOG_START_FAILED, "--jwks %.*s", (int)error.length,
+                   error.data != NULL ? error.data : "");
+    }
+    parley_buffer_finish(&error);
+    return is_open ? 0 : 1;
+}
+
+static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
+    struct server *server = OWNER_OF(keeper, struct server, keys);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_jwks(server->workers[i], jwks) != PARLEY_OK) {
+            log_event(LOG_MEMORY, NULL);
+        }
+    }
+}
+
+static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) {
+    struct server *server = OWNER_OF(keeper, struct server, tokens);
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        if (worker_set_tokens(server->workers[i], tokens) != PARLEY_OK) {
+            log_event(LOG_MEMORY, NULL);
+        }
+    }
+}
+
+static int create_bounds(struct server *server) {
+    enum parley_status status = bounds_init(&server->bounds, &server->configuration);
+    status = status == PARLEY_OK ? halt_sets_create(&server->halt_sets) : status;
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
+static unsigned worker_count(const struct configuration *configuration) {
+    const long cores = sysconf(_SC_NPROCESSORS_ONLN);
+    return configuration->reactors != 0 ? (unsigned)configuration->reactors
+           : cores > 0                  ? (unsigned)cores
+                                        : 1;
+}
+
+static int create_figures(struct server *server) {
+    if (figures_set_create(worker_count(&server->configuration), &server->figures) != PARLEY_OK) {
+        return fail("cannot start", "out of memory");
+    }
+    process_note_start(figures_main(&server->figures));
+    const struct shared_sources shared = {.configuration = &server->configuration,
+                                          .bounds = &server->bounds,
+                                          .away_count = &server->away_count,
+                                          .halt_sets = server->halt_sets,
+                                          .boards = (struct board *const *const *)&server->boards,
+                                          .set = &server->figures};
+    shared_figures_start(&server->shared_figures, server->reactor, &shared);
+    return 0;
+}
+
+static void child_restarted(void *context) {
+    struct server *server = context;
+    counter_add(&figures_main(&server->figures)->values[FIGURE_EMBEDDED_RESTARTS], 1);
+}
+
+static int start_nats(struct server *server) {
+    const char *data = server->configuration.data;
+    char error[512] = "";
+    if (server->configuration.nats != NULL) {
+        return load_nats_identity(server);
+    }
+    const struct embedded_options options = {.data = data};
+    const struct embedded_events events = {
+        .trouble = child_trouble, .restarted = child_restarted, .context = server};
+    if (embedded_create(server->reactor, &options, &events, error, sizeof error,
+                        &server->embedded) != PARLEY_OK) {
+        return fail("cannot start nats-server", error);
+    }
+    return 0;
+}
+
+static void on_synced(void *context, uint64_t ns) {
+    struct server *server = context;
+    histogram_add(&figures_main(&server->figures)->sync, ns);
+}
+
+/* What was written since the last sync may be lost, and the kernel does not say it twice. So no
+ * answer leaves any more; a start finds what the disk has. */
+static void on_sync_failed(void *context, int error) {
+    (void)context;
+    log_format(LOG_DISK_FAILED, "the disk of the data folder cannot be synced: %s",
+               strerror(error));
+    abort();
+}
+
+static int start_commit(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    if (configuration->durability != DURABILITY_MACHINE) {
+        return 0;
+    }
+    const struct commit_options options = {.folder = configuration->data,
+                                           .synced = on_synced,
+                                           .failed = on_sync_failed,
+                                           .context = server};
+    const enum parley_status status = commit_create(&options, &server->commit);
+    return status == PARLEY_OK     ? 0
+           : status == PARLEY_E_IO ? fail(configuration->data, strerror(errno))
+                                   : fail("cannot start", parley_status_text(status));
+}
+
+static int create_stall_watch(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    server->stall_watch.stalled = end_stalled;
+    const enum parley_status status =
+        stall_watch_start(&server->stall_watch, server->reactor, worker_count(configuration),
+                          configuration->stall_timeout_ms);
+    return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
+static int start_workers(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const unsigned count = worker_count(configuration);
+    server->workers = calloc(count, sizeof *server->workers);
+    if (server->workers == NULL) {
+        return fail("cannot start", "out of memory");
+    }
+    server->fact_ledger = fact_ledger_create();
+    if (server->fact_ledger == NULL ||
+        boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
+        worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
+        return fail("cannot start", "out of memory");
+    }
+    const bool is_own = server->embedded != NULL;
+    struct worker_options options = {
+        .configuration = configuration,
+        .schemas = server->schemas,
+        .pages = server->pages,
+        .nats_urls = is_own ? embedded_url(server->embedded) : configuration->nats,
+        .nats_shown = shown_nats(server),
+        .nats_identity = server->nats_identity.bus,
+        .nats_store = is_own ? configuration->data : NULL,
+        .nats_token = is_own ? embedded_token(server->embedded) : NULL,
+        .listen_fd = server->listen_fd,
+        .tls = server->tls,
+        .budget = &server->bounds.budget,
+        .codings = &server->bounds.codings,
+        .spools = &server->bounds.spools,
+        .object_room = &server->bounds.object_room,
+        .limits = &server->bounds.limits,
+        .halt_sets = server->halt_sets,
+        .all_figures = &server->figures,
+        .full_answer = parley_buffer_bytes(&server->bounds.full_answer),
+        .worker_pool = server->worker_pool,
+        .commit = server->commit,
+        .boards = server->boards,
+        .fact_ledger = server->fact_ledger,
+        .tokens = server->tokens.tokens,
+        .jwks = server->keys.jwks,
+        .busy_count = &server->busy_count,
+        .nats_version = &server->nats_version,
+        .away_count = &server->away_count,
+        .worker_count = count};
+    const struct worker_events events = {.ready = worker_ready,
+                                         .unusable = worker_unusable,
+                                         .trouble = worker_trouble,
+                                         .unresponsive = worker_unresponsive,
+                                         .ended = worker_ended,
+                                         .context = server};
+    atomic_store(&server->away_count, count);
+    for (; server->worker_count < count; server->worker_count++) {
+        /* One worker is enough to notice that the embedded nats-server hangs. */
+        options.is_probing = is_own && server->worker_count == 0;
+        options.keeps_facts = server->worker_count == 0;
+        options.admin_fd = server->worker_count == 0 ? server->admin_fd : -1;
+        options.number = server->worker_count;
+        options.figures = server->figures.blocks[server->worker_count];
+        const enum parley_status status =
+            worker_create(&options, &events, &server->workers[server->worker_count]);
+        if (status != PARLEY_OK) {
+            return fail("cannot start a worker", parley_status_text(status));
+        }
+        stall_watch_add(&server->stall_watch,
+                        worker_reactor(server->workers[server->worker_count]));
+    }
+    return 0;
+}
+
+static int listen_for_admin(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const char *why = "";
+    unsigned port;
+    if (configuration->admin_listen == NULL) {
+        return 0;
+    }
+    server->admin_fd =
+        http_listen(configuration->admin_address, configuration->admin_port, &port, &why);
+    return server->admin_fd < 0 ? fail(configuration->admin_listen, why) : 0;
+}
+
+static int start(struct server *server) {
+    const char *why = "";
+    raise_file_limit();
+    if (reactor_create(&server->reactor) != PARLEY_OK ||
+        troubles_create(server->reactor, &server->troubles) != PARLEY_OK) {
+        return fail("cannot start", strerror(errno));
+    }
+    memory_trim_start(&server->trim, server->reactor);
+    /* The port first, so that a second server started by mistake fails at once. */
+    server->listen_fd =
+        http_listen(server->configuration.address, server->configuration.port, &server->port, &why);
+    if (server->listen_fd < 0) {
+        return fail(server->configuration.listen, why);
+    }
+    server->announce_timer.fire = announce_anyway;
+    const int status =
+        listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
+        try_http() != 0 || create_schemas(server) != 0 || create_pages(server) != 0 ||
+        create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
+        open_keys(server) != 0 || create_figures(server) != 0 || start_nats(server) != 0 ||
+        start_commit(server) != 0 || create_stall_watch(server) != 0 || start_workers(server) != 0;
+    if (status == 0) {
+        token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
+        jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
+        reactor_timer_set(server->reactor, &server->announce_timer, ANNOUNCE_ANYWAY_MS);
+    }
+    return status;
+}
+
+static void finish(struct server *server) {
+    if (server->reactor != NULL) {
+        drain(server);
+    }
+    for (unsigned i = 0; i < server->worker_count; i++) {
+        worker_destroy(server->workers[i]);
+    }
+    free(server->workers);
+    commit_destroy(server->commit);
+    stall_watch_stop(&server->stall_watch);
+    shared_figures_stop(&server->shared_figures);
+    figures_set_destroy(&server->figures);
+    worker_pool_destroy(server->worker_pool);
+    halt_sets_destroy(server->halt_sets);
+    boards_destroy(server->boards);
+    fact_ledger_destroy(server->fact_ledger);
+    embedded_destroy(server->embedded);
+    troubles_destroy(server->troubles);
+    for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
+        parley_schema_destroy(server->schemas[i]);
+    }
+    free(server->schemas);
+    describe_pages_destroy(server->pages);
+    bounds_finish(&server->bounds);
+    tls_context_destroy(server->tls);
+    if (server->listen_fd >= 0) {
+        close(server->listen_fd);
+    }
+    if (server->admin_fd >= 0) {
+        close(server->admin_fd);
+    }
+    signals_close(&server->signals);
+    token_keeper_close(&server->tokens);
+    jwks_keeper_close(&server->keys);
+    memory_trim_stop(&server->trim);
+    reactor_destroy(server->reactor);
+    configuration_finish(&server->configuration);
+}
+
+int command_serve(int argc, char **argv) {
+    struct server server = {.listen_fd = -1, .admin_fd = -1, .argc = argc, .argv = argv};
+    const int64_t began_s = clock_now_seconds();
+    const int loaded = configuration_load(&server.configuration, argc, argv);
+    if (loaded >= 0) {
+        configuration_finish(&server.configuration);
+        return loaded;
+    }
+    if (server.configuration.check_config) {
+        const int status = start_check(&server.configuration);
+        configuration_finish(&server.configuration);
+        return status;
+    }
+    start_log_open(&server.configuration);
+    server.exit_status = start(&server);
+    if (server.exit_status == 0) {
+        reactor_run(server.reactor);
+    }
+    finish(&server);
+    if (server.is_announced) {
+        log_event(LOG_STOPPED, LOG_FIELDS(LOG_NUMBER("uptime_s", clock_now_seconds() - began_s),
+                                          LOG_NUMBER("status", server.exit_status),
+                                          LOG_NUMBER("left_out", log_take_left_out())));
+    }
+    return server.exit_status;
+}
