@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reads the options of `parley serve`. Each is a flag, an environment variable (PARLEY_LISTEN), a key
- * of the configuration file and an entry of --help and of docs/parley.conf, all from one row of the
- * table in options.c. Precedence: flag, variable, file, default. */
+/* Reads the options of `parley serve`. Each is a flag, an environment variable (PARLEY_LISTEN), a
+ * key of the configuration file and an entry of --help and of docs/parley.conf, all from one row of
+ * the table in options.c. Precedence: flag, variable, file, default. */
 
 #include <parley/buffer.h>
 #include <parley/status.h>
