@@ -170,31 +170,30 @@ static enum parley_status name_families(struct channel *channel, struct parley_a
 
 /* Fleets do not share their facts: copies of a fleet use the same ids. */
 static enum parley_status name_facts(struct channel *channel, struct parley_arena *arena) {
-    const struct parley_protocol *protocol = channel->protocol;
-    if (protocol->memory == NULL) {
+    const struct parley_facts_kind *facts = channel->protocol->facts;
+    if (facts == NULL || facts->bucket == NULL) {
         return PARLEY_OK;
     }
-    channel->fact_bucket = channel->prefix != NULL
-                               ? join(arena, protocol->memory, "_", channel->prefix)
-                               : protocol->memory;
+    channel->fact_bucket =
+        channel->prefix != NULL ? join(arena, facts->bucket, "_", channel->prefix) : facts->bucket;
     if (channel->fact_bucket == NULL) {
         return PARLEY_E_MEMORY;
     }
-    return protocol->fact_subjects != NULL
-               ? name_below(channel, protocol->fact_subjects, arena, &channel->fact_subjects)
+    return facts->subjects != NULL
+               ? name_below(channel, facts->subjects, arena, &channel->fact_subjects)
                : PARLEY_OK;
 }
 
 static enum parley_status name_halts(struct channel *channel, struct parley_arena *arena) {
     const struct parley_protocol *protocol = channel->protocol;
+    const struct parley_halts_kind *halts = protocol->halts;
     const char *prefix = channel->prefix;
-    if (protocol->halts == NULL) {
+    if (halts == NULL) {
         return PARLEY_OK;
     }
-    channel->halt_bucket =
-        prefix != NULL ? join(arena, protocol->halts, "_", prefix) : protocol->halts;
+    channel->halt_bucket = prefix != NULL ? join(arena, halts->bucket, "_", prefix) : halts->bucket;
     channel->halt_subjects =
-        join(arena, prefix != NULL ? prefix : protocol->name, ".", protocol->halt_subjects);
+        join(arena, prefix != NULL ? prefix : protocol->name, ".", halts->subjects);
     return channel->halt_bucket != NULL && channel->halt_subjects != NULL ? PARLEY_OK
                                                                           : PARLEY_E_MEMORY;
 }

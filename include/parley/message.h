@@ -8,7 +8,7 @@
 #include <parley/findings.h>
 #include <parley/protocol.h>
 
-/* Whether earlier messages decide on this one (protocol->decide). */
+/* Whether earlier messages decide on this one (facts->decide). */
 enum parley_lifecycle {
     PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
     PARLEY_LIFECYCLE_ON,

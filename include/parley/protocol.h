@@ -7,7 +7,9 @@
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
+#include <parley/facts.h>
 #include <parley/findings.h>
+#include <parley/halts.h>
 #include <parley/rule.h>
 #include <parley/status.h>
 
@@ -51,15 +53,6 @@ enum parley_dedupe {
                          two of them are the same message */
 };
 
-#define PARLEY_FACT_KEYS_MAX 3
-
-/* What a message has to do with halts: a conversation stays halted until people release it. */
-enum parley_halt_role {
-    PARLEY_HALT_NONE,    /* passes */
-    PARLEY_HALT_LATCHES, /* halts its conversation */
-    PARLEY_HALT_OBEYS,   /* is refused while its conversation is halted */
-};
-
 /* Where a valid message goes, and what an event's envelope says about it.  Owns: all text is static
  * or borrowed from the message; data is NULL for what the message does not have. */
 struct parley_route {
@@ -79,11 +72,11 @@ struct parley_route {
     enum parley_dedupe dedupe;
 
     /* The facts that deciding on this message needs: keys of the bucket (or see
-     * protocol->fact_of), read together, each at the place that the plugin gives it; data NULL:
+     * facts->of), read together, each at the place that the plugin gives it; data NULL:
      * none at that place. */
     struct parley_bytes fact_keys[PARLEY_FACT_KEYS_MAX];
 
-    /* The conversation is the one that `halt_kind` (of protocol->halt_kinds) and `halt_name` name
+    /* The conversation is the one that `halt_kind` (of halts->kinds) and `halt_name` name
      * together. `halt_why`: the reason, for people, of one that latches. An invalid message
      * latches, too, if it can be read that it halts, and what: nothing else that is wrong with it
      * may keep a stop from working. */
@@ -94,64 +87,6 @@ struct parley_route {
     /* The fact that answers this message: its sender may wait for the message that it names; data
      * NULL: nothing answers it. */
     struct parley_bytes answer_key;
-};
-
-/* Halts that are released. */
-struct parley_release {
-    const char *kind; /* of protocol->halt_kinds; NULL: they are not all of one conversation */
-    struct parley_bytes name, reason;
-    const struct parley_bytes *ids; /* of the messages that had halted it */
-    size_t id_count;
-    const char *id, *now; /* for the message: a new UUID, RFC 3339 */
-};
-
-/* What is known from earlier messages. Anybody who can write to the bucket may have written the
- * values.  Owns: all is borrowed, as long as the message is used. */
-struct parley_known_facts {
-    struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
-                                                         none */
-    bool is_final; /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
-    uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* with protocol->fact_of: where the last messages are
-                                                 in their stream */
-    bool has_count;     /* of the decision on an earlier message of the same request … */
-    uint64_t count;     /* … which stands for all values */
-    const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
-    struct parley_bytes stored_stream; /* that has the message already, which was published straight
-                                          to NATS; data NULL: it is not stored */
-    uint64_t stored_sequence;          /* … its place there; 0: not known */
-};
-
-/* What earlier messages mean for this one. A fact is a key of the bucket that is created once and
- * never changed.  Owns: texts are static, in the message's arena, or borrowed from the known facts.
- */
-struct parley_decision {
-    enum parley_decision_kind {
-        PARLEY_DECISION_PUBLISH,
-        PARLEY_DECISION_ASK_AGAIN, /* a key that should have a value may get it in a moment */
-        PARLEY_DECISION_REPEATED,  /* it is stored already: nothing is published */
-        PARLEY_DECISION_REFUSED,   /* nothing is published */
-    } kind;
-
-    /* PUBLISH. */
-    struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
-                                         Idempotency-Key is; data NULL: as route.dedupe says */
-    struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
-    struct parley_bytes fact_members; /* of its value, each with a comma before it */
-    bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
-                       calls it a duplicate, it is decided on once more without values, and gets
-                       the warnings of that */
-    bool has_count; /* with protocol->fact_of: what the next message of the request has to know */
-    uint64_t count;
-
-    /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
-     * known. */
-    struct parley_bytes stream; /* data NULL: not known */
-    uint64_t sequence;
-    struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
-
-    /* REFUSED. */
-    const char *problem; /* "already-claimed" */
-    struct parley_bytes detail;
 };
 
 /* In whose name a message speaks, as its text says.  Owns: borrowed from the message. */
@@ -212,9 +147,6 @@ struct parley_protocol {
     const char *const *options; /* NULL-terminated: the options of a request that concern it,
                                    besides stamp; NULL: none */
 
-    /* The key-value bucket of its facts; NULL: none. */
-    const char *memory;
-
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.
      * Threads: any; one message at a time per thread. */
@@ -272,31 +204,13 @@ struct parley_protocol {
 
     /* Its messages are about work that one agent holds; NULL: they are not. */
     const struct parley_work_kind *work;
-    /* What follows for a valid message from options.known, options.lifecycle and
-     * options.now_seconds; NULL: it is published. Warnings go to findings_report(), of rules that
-     * span messages. For a message that is stored already (options.stored_subject), now_seconds is
-     * the time at which it was stored, and PUBLISH says which fact it leaves. */
-    enum parley_status (*decide)(struct parley_message *message, struct parley_decision *out);
-    /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
-     * NULL-terminated, below the protocol's first token: "tasks.>". */
-    const char *const *fact_subjects;
     const struct parley_agents *agents; /* parley/agents.h; NULL: it has none */
 
-    /* The key-value bucket of halts; NULL: no message halts a conversation. `halt_subjects`:
-     * messages on these that bypassed the gateway halt, too, below the protocol's first token. */
-    const char *halts;
-    const char *halt_subjects;     /* "block.>" */
-    const char *const *halt_kinds; /* NULL-terminated */
-    /* Appends the message, as JSON, that says that halts were released. */
-    void (*write_release)(const struct parley_release *release, struct parley_buffer *out);
-
+    const struct parley_facts_kind *facts; /* parley/facts.h; NULL: each message is published,
+                                         whatever came before it */
+    const struct parley_halts_kind
+        *halts; /* parley/halts.h; NULL: no message halts a conversation */
     const struct parley_objects *objects; /* parley/objects.h; NULL: none of its messages has any */
-
-    /* For a protocol without a bucket: route.fact_keys are subjects, on this server, and a fact is
-     * the last message that is stored on one. They are read once a request, for the first message
-     * that needs them; later ones are decided on by parley_decision.count. Appends what `decide`
-     * has to know of such a message, from any publisher; nothing: it says nothing. */
-    enum parley_status (*fact_of)(struct parley_bytes payload, struct parley_buffer *out);
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */
     const char *const *senders;           /* NULL-terminated: all that there are; NULL: any text */

@@ -154,7 +154,7 @@ struct parley_rule {
     const struct parley_place *places;
     size_t place_count;
     bool is_logged;      /* the protocol asks that a refusal by it be logged */
-    bool spans_messages; /* only protocol->decide reports it: a message alone never breaks it */
+    bool spans_messages; /* only facts->decide reports it: a message alone never breaks it */
 };
 
 #define PARLEY_PLACES(...)                                                                         \

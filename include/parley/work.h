@@ -2,7 +2,7 @@
 #pragma once
 
 /* Work that one agent holds, for protocols that have such: what the facts of a piece of work
- * (protocol.h: decide) say of it. Pure, like all of a protocol. */
+ * (parley/facts.h) say of it. Pure, like all of a protocol. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -277,14 +277,15 @@ static bool is_decided_by_facts(const struct parley_route *route) {
 enum parley_status parley_message_decide(struct parley_message *message,
                                          const struct parley_known_facts *known,
                                          struct parley_decision *out) {
+    const struct parley_facts_kind *facts = message->protocol->facts;
     *out = (struct parley_decision){.kind = PARLEY_DECISION_PUBLISH};
     drop_spanning_findings(&message->findings);
     message->options.known = known;
     message->has_route = message->has_route && !is_decided_by_facts(&message->route);
-    if (message->protocol->decide == NULL) {
+    if (facts == NULL) {
         return PARLEY_OK;
     }
-    PARLEY_TRY(message->protocol->decide(message, out));
+    PARLEY_TRY(facts->decide(message, out));
     return findings_locate(message);
 }
 

@@ -61,6 +61,12 @@ static unsigned sender_field(const struct parley_message *message) {
     return ROUNDTABLE_FROM;
 }
 
+static const struct parley_facts_kind facts = {
+    .bucket = "parley_tasks",
+    .subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
+    .decide = roundtable_decide,
+};
+
 extern const struct parley_protocol roundtable_protocol;
 const struct parley_protocol roundtable_protocol = {
     .name = "roundtable",
@@ -82,7 +88,6 @@ const struct parley_protocol roundtable_protocol = {
     .stamps = stamps,
     .options = (const char *const[]){"domain", NULL},
     .examples = roundtable_examples,
-    .memory = "parley_tasks",
     .decode = json_decode,
     .validate = json_validate,
     .encode = json_encode,
@@ -92,7 +97,6 @@ const struct parley_protocol roundtable_protocol = {
     .sender_field = sender_field,
     .stamp = json_stamp,
     .work = &roundtable_work,
-    .decide = roundtable_decide,
-    .fact_subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
+    .facts = &facts,
     .agents = &roundtable_agents,
 };

@@ -180,6 +180,9 @@ static const struct parley_objects objects = {.bucket = "parley_checkpoints",
     (1u << SUPERVISOR_CHECKPOINT | 1u << SUPERVISOR_WAL_ENTRY | 1u << SUPERVISOR_WAL_BATCH |       \
      1u << SUPERVISOR_RESTORE)
 
+static const struct parley_facts_kind facts = {.of = supervisor_wal_fact,
+                                               .decide = supervisor_decide};
+
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {
     .name = "supervisor",
@@ -207,10 +210,9 @@ const struct parley_protocol supervisor_protocol = {
     .inspect = supervisor_inspect,
     .inspects_facts = true,
     .inspects_size = true,
-    .decide = supervisor_decide,
+    .facts = &facts,
     .agents = &supervisor_agents,
     .objects = &objects,
-    .fact_of = supervisor_wal_fact,
     .restore = &supervisor_restore,
     .pipe = &supervisor_pipe,
     .senders = (const char *const[]){"gerbil", "elixir", NULL},

@@ -10,7 +10,7 @@
 #include "json_reader.h"
 #include "text.h"
 
-const char *const vlp_halt_kinds[] = {"session", "sender", NULL};
+static const char *const kinds[] = {"session", "sender", NULL};
 
 enum { WHY_MAX = 256 };
 
@@ -74,7 +74,7 @@ enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
     out->halt_role = lane == VLP_BLOCK  ? PARLEY_HALT_LATCHES
                      : lane == VLP_SAFE ? PARLEY_HALT_OBEYS
                                         : PARLEY_HALT_NONE;
-    out->halt_kind = vlp_halt_kinds[has_session ? 0 : 1];
+    out->halt_kind = kinds[has_session ? 0 : 1];
     out->halt_name = has_session ? out->thread : out->sender;
     return lane == VLP_BLOCK ? read_content(message, &out->halt_why) : PARLEY_OK;
 }
@@ -86,7 +86,7 @@ static void write_member(struct parley_buffer *out, const char *member, struct p
     parley_buffer_json(out, text);
 }
 
-void vlp_write_release(const struct parley_release *release, struct parley_buffer *out) {
+static void write_release(const struct parley_release *release, struct parley_buffer *out) {
     struct parley_buffer content;
     parley_buffer_init(&content);
     parley_buffer_text(&content, "Halt released: ");
@@ -97,7 +97,7 @@ void vlp_write_release(const struct parley_release *release, struct parley_buffe
     write_member(out, ",\"timestamp\":", parley_bytes_of(release->now));
     parley_buffer_text(out, ",\"sender\":\"parley\"");
     if (release->kind != NULL) {
-        const bool is_session = strcmp(release->kind, vlp_halt_kinds[0]) == 0;
+        const bool is_session = strcmp(release->kind, kinds[0]) == 0;
         write_member(out, is_session ? ",\"session_id\":" : ",\"receiver\":", release->name);
     }
     write_member(out, ",\"content\":", parley_buffer_bytes(&content));
@@ -109,3 +109,10 @@ void vlp_write_release(const struct parley_release *release, struct parley_buffe
     parley_buffer_text(out, "]}");
     parley_buffer_finish(&content);
 }
+
+const struct parley_halts_kind vlp_halts = {
+    .bucket = "parley_halts",
+    .subjects = "block.>",
+    .kinds = kinds,
+    .write_release = write_release,
+};

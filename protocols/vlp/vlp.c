@@ -71,8 +71,5 @@ const struct parley_protocol vlp_protocol = {
     .sender_field = sender_field,
     .stamp = json_stamp,
     .escalate = vlp_escalate,
-    .halts = "parley_halts",
-    .halt_subjects = "block.>",
-    .halt_kinds = vlp_halt_kinds,
-    .write_release = vlp_write_release,
+    .halts = &vlp_halts,
 };

@@ -46,6 +46,5 @@ enum parley_status vlp_route(struct parley_message *message, struct parley_route
 /* Fills in what `out` says of halts. */
 enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
                             struct parley_route *out);
-extern const char *const vlp_halt_kinds[];
-void vlp_write_release(const struct parley_release *release, struct parley_buffer *out);
+extern const struct parley_halts_kind vlp_halts;
 enum parley_status vlp_escalate(struct parley_message *message);

@@ -115,6 +115,7 @@ static enum parley_status decide(struct parley_message *message, struct parley_d
 }
 
 static struct parley_protocol protocol;
+static const struct parley_facts_kind facts = {.bucket = "test", .decide = decide};
 
 static int set_up(void **state) {
     if (world_set_up(state) != 0) {
@@ -122,9 +123,8 @@ static int set_up(void **state) {
     }
     struct world *world = *state;
     protocol = *parley_protocol_find(PARLEY_BYTES("vlp"));
-    protocol.memory = "test";
     protocol.route = route;
-    protocol.decide = decide;
+    protocol.facts = &facts;
     world_speak(world, &protocol);
     world->gateway.fact_stores = world->fact_stores;
     return 0;

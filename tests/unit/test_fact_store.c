@@ -115,13 +115,13 @@ static void finish_side(struct side *side) {
 
 static int set_up(void **state) {
     static const char *const below[] = {"safe.>", NULL};
+    static const struct parley_facts_kind facts = {
+        .bucket = "tasks", .subjects = below, .decide = decide};
     struct sides *sides = calloc(1, sizeof *sides);
     assert_non_null(sides);
     protocol = vlp_protocol;
     protocol.route = route;
-    protocol.decide = decide;
-    protocol.memory = "tasks";
-    protocol.fact_subjects = below;
+    protocol.facts = &facts;
     init_side(&sides->one);
     init_side(&sides->two);
     *state = sides;

@@ -267,8 +267,8 @@ static void test_an_invalid_message_has_no_subject_but_what_can_be_read(void **s
 static void test_facts_have_a_place(void **state) {
     struct message_fixture *fixture = *state;
     const struct parley_protocol *protocol = fixture->message.protocol;
-    assert_string_equal(protocol->memory, "parley_tasks");
-    assert_string_equal(protocol->fact_subjects[0], "tasks.>");
+    assert_string_equal(protocol->facts->bucket, "parley_tasks");
+    assert_string_equal(protocol->facts->subjects[0], "tasks.>");
 }
 
 /* ---- stamps ---- */

@@ -227,7 +227,7 @@ static void test_a_stored_message_says_its_last_sequence_or_nothing(void **state
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         parley_buffer_clear(&fixture->out);
-        assert_int_equal(fixture->protocol->fact_of(parley_bytes_of(cases[i][0]), &fixture->out),
+        assert_int_equal(fixture->protocol->facts->of(parley_bytes_of(cases[i][0]), &fixture->out),
                          PARLEY_OK);
         assert_true(
             parley_bytes_equal(parley_buffer_bytes(&fixture->out), parley_bytes_of(cases[i][1])));

@@ -95,7 +95,7 @@ static void write_send_options(struct json_writer *json, enum operation_kind kin
     if (kind == OPERATION_SEND) {
         write_parameter_ref(json, "Idempotency-Key");
         write_parameter_ref(json, "traceparent");
-        if (protocol != NULL && protocol->memory != NULL) {
+        if (openapi_has_replies(protocol)) {
             write_parameter_ref(json, "Prefer");
         }
     }
@@ -134,9 +134,9 @@ static void write_agent_options(struct json_writer *json, const struct parley_pr
 /* A list takes one of the first at most, a release exactly one. */
 static void write_halt_options(struct json_writer *json, enum operation_kind kind,
                                const struct parley_protocol *protocol) {
-    assert(protocol != NULL && protocol->halt_kinds != NULL); /* write_paths leaves others out */
+    assert(protocol != NULL && protocol->halts != NULL); /* write_paths leaves others out */
     static const char text[] = "{\"type\":\"string\",\"minLength\":1}";
-    for (const char *const *name = protocol->halt_kinds; *name != NULL; name++) {
+    for (const char *const *name = protocol->halts->kinds; *name != NULL; name++) {
         write_option(json,
                      &(struct parley_option_help){
                          .name = *name, .does = "The conversation.", .schema = text},

@@ -226,9 +226,13 @@ static void write_stream_encodings(struct json_writer *json,
     }
 }
 
+bool openapi_has_replies(const struct parley_protocol *protocol) {
+    return protocol != NULL && protocol->facts != NULL && protocol->facts->bucket != NULL;
+}
+
 /* Whether a message may be answered by its reply. */
 static bool is_answered(const struct operation *operation, const struct parley_protocol *protocol) {
-    return operation->awaited != NULL && protocol != NULL && protocol->memory != NULL;
+    return operation->awaited != NULL && openapi_has_replies(protocol);
 }
 
 static void write_content(struct json_writer *json, const struct operation *operation,

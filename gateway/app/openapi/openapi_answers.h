@@ -10,5 +10,8 @@
 void openapi_write_answers(struct json_writer *json, const struct operation *operation,
                            enum guard_need need, const struct parley_protocol *protocol);
 
+/* Whether its messages may be answered by a reply.  `protocol` NULL: false. */
+bool openapi_has_replies(const struct parley_protocol *protocol);
+
 /* The member "responses" of the components: the problems of each status. */
 void openapi_write_problems(struct json_writer *json);

@@ -311,9 +311,9 @@ static enum parley_status create_facts(struct worker *worker) {
     }
     for (size_t i = 0; i < count; i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
-        if (channel->protocol->fact_of != NULL) {
-            PARLEY_TRY(fact_store_create_last(gateway->reactor, gateway->jetstream,
-                                              channel->protocol->fact_of,
+        const struct parley_facts_kind *facts = channel->protocol->facts;
+        if (facts != NULL && facts->of != NULL) {
+            PARLEY_TRY(fact_store_create_last(gateway->reactor, gateway->jetstream, facts->of,
                                               &gateway->fact_stores[i]));
         }
         if (channel->fact_bucket == NULL) {

@@ -22,7 +22,7 @@ struct reading {
 };
 
 static bool is_kind(const struct reading *reading, const char *name) {
-    const char *const *kind = reading->protocol->halt_kinds;
+    const char *const *kind = reading->protocol->halts->kinds;
     while (*kind != NULL && strcmp(*kind, name) != 0) {
         kind++;
     }
@@ -87,9 +87,10 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
                       bool is_release, struct halts_query *out) {
     struct reading reading = {
         .protocol = protocol, .request = request, .out = out, .is_release = is_release};
+    const char *const *kinds = protocol->halts->kinds;
     size_t count = 0;
-    for (; protocol->halt_kinds[count] != NULL && count < KINDS_MAX; count++) {
-        reading.names[count] = protocol->halt_kinds[count];
+    for (; kinds[count] != NULL && count < KINDS_MAX; count++) {
+        reading.names[count] = kinds[count];
     }
     reading.names[count++] = "by";
     if (is_release) {
@@ -103,7 +104,7 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
                                "A release says what it releases (`%s` or another of GET's "
                                "options, or `all=true`) and a `reason` for people: "
                                "`?%s=NAME&reason=TEXT`.",
-                               protocol->halt_kinds[0], protocol->halt_kinds[0]);
+                               kinds[0], kinds[0]);
         return false;
     }
     return !reading.is_refused;

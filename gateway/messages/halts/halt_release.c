@@ -170,7 +170,7 @@ static void tell(struct release *release) {
                                         .id_count = id_count,
                                         .id = release->notice_id,
                                         .now = release->now};
-    release->protocol->write_release(&says, &text);
+    release->protocol->halts->write_release(&says, &text);
     const bool is_published =
         !text.has_failed && publish(release, parley_buffer_bytes(&text)) == JETSTREAM_PUBLISHED;
     parley_buffer_finish(&text);

@@ -8,7 +8,7 @@
 
 /* What the query says: the halts of one conversation, those of one sender, or all. */
 struct halts_query {
-    const char *kind, *name; /* of protocol->halt_kinds; NULL: of all conversations */
+    const char *kind, *name; /* of halts->kinds; NULL: of all conversations */
     const char *by;          /* halt_value_is_by; NULL: of all senders */
     bool is_all;             /* only of a release, which has to say so */
     const char *reason;      /* only of a release */

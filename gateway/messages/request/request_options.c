@@ -374,8 +374,9 @@ bool request_options_read(struct request_options *options, struct http_request *
         channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
     if (options->task == INGEST_FORWARD) {
         const struct configuration *configuration = options->gateway->configuration;
+        const struct parley_facts_kind *facts = options->protocol->facts;
         options->check.lifecycle = (enum parley_lifecycle)(
-            options->protocol->fact_of != NULL ? configuration->wal : configuration->lifecycle);
+            facts != NULL && facts->of != NULL ? configuration->wal : configuration->lifecycle);
     }
     if (!read_coding(options, request) || !read_media_type(options, request) ||
         !read_query(options, request)) {

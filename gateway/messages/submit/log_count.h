@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How far the log of a request's agent goes (protocol->fact_of, ADR 32): read for the first message
+/* How far the log of a request's agent goes (facts->of, ADR 32): read for the first message
  * of the request that continues it, and counted from then on. The messages of a body are published
  * without waiting for each other; if one of them fails, the log is read once more, when the ones
  * under way have ended. */

@@ -35,7 +35,7 @@ enum parley_status lookup_is_needed(struct request_options *options, struct parl
                                     bool *out_is_needed) PARLEY_MUST_CHECK;
 
 /* Asks for the facts of this route; `on_ready` follows in a later turn if the state is
- * LOOKUP_ASKING. What a request reads once (protocol->fact_of) is not asked for before
+ * LOOKUP_ASKING. What a request reads once (facts->of) is not asked for before
  * lookup_again. */
 void lookup_begin(struct lookup *lookup, struct request_options *options,
                   const struct parley_route *route);

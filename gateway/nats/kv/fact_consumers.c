@@ -375,9 +375,9 @@ static void name_durable(const char *bucket, const char *below, bool is_first,
 
 static enum parley_status open_all(struct fact_consumers *consumers) {
     const struct fact_consumers_options *its = &consumers->options;
-    const struct parley_protocol *protocol = its->channel->protocol;
+    const struct parley_facts_kind *facts = its->channel->protocol->facts;
     for (size_t i = 0; its->channel->fact_subjects[i] != NULL && i < CONSUMERS_MAX; i++) {
-        name_durable(protocol->memory, protocol->fact_subjects[i], i == 0, consumers->durables[i]);
+        name_durable(facts->bucket, facts->subjects[i], i == 0, consumers->durables[i]);
         const struct shared_consumer_options options = {.stream = its->channel->stream,
                                                         .durable = consumers->durables[i],
                                                         .filter = its->channel->fact_subjects[i],

@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What earlier messages decide on later ones. A fact is what an earlier message left: a key of a
+ * bucket, or the last message on a subject. The gateway reads the facts that a message needs, and
+ * writes those that it leaves; a protocol that has them says which they are, and decides, by pure
+ * functions. */
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+struct parley_message;
+
+#define PARLEY_FACT_KEYS_MAX 3
+
+/* What is known from earlier messages. Anybody who can write to the bucket may have written the
+ * values.  Owns: all is borrowed, as long as the message is used. */
+struct parley_known_facts {
+    struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
+                                                         none */
+    bool is_final; /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
+    uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* with facts->of: where the last messages are
+                                                 in their stream */
+    bool has_count;     /* of the decision on an earlier message of the same request … */
+    uint64_t count;     /* … which stands for all values */
+    const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
+    struct parley_bytes stored_stream; /* that has the message already, which was published straight
+                                          to NATS; data NULL: it is not stored */
+    uint64_t stored_sequence;          /* … its place there; 0: not known */
+};
+
+/* What earlier messages mean for this one. A fact is a key of the bucket that is created once and
+ * never changed.  Owns: texts are static, in the message's arena, or borrowed from the known facts.
+ */
+struct parley_decision {
+    enum parley_decision_kind {
+        PARLEY_DECISION_PUBLISH,
+        PARLEY_DECISION_ASK_AGAIN, /* a key that should have a value may get it in a moment */
+        PARLEY_DECISION_REPEATED,  /* it is stored already: nothing is published */
+        PARLEY_DECISION_REFUSED,   /* nothing is published */
+    } kind;
+
+    /* PUBLISH. */
+    struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
+                                         Idempotency-Key is; data NULL: as route.dedupe says */
+    struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
+    struct parley_bytes fact_members; /* of its value, each with a comma before it */
+    bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
+                       calls it a duplicate, it is decided on once more without values, and gets
+                       the warnings of that */
+    bool has_count; /* with facts->of: what the next message of the request has to know */
+    uint64_t count;
+
+    /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
+     * known. */
+    struct parley_bytes stream; /* data NULL: not known */
+    uint64_t sequence;
+    struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
+
+    /* REFUSED. */
+    const char *problem; /* "already-claimed" */
+    struct parley_bytes detail;
+};
+
+struct parley_facts_kind {
+    const char *bucket; /* the key-value bucket of the facts; NULL: `of` says what they are */
+    /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
+     * NULL-terminated, below the protocol's first token: "tasks.>". NULL: none do. */
+    const char *const *subjects;
+    /* Without a bucket: route.fact_keys are subjects, on this server, and a fact is the last
+     * message that is stored on one. They are read once a request, for the first message that needs
+     * them; later ones are decided on by parley_decision.count. Appends what `decide` has to know
+     * of such a message, from any publisher; nothing: it says nothing. */
+    enum parley_status (*of)(struct parley_bytes payload, struct parley_buffer *out);
+    /* What follows for a valid message from options.known, options.lifecycle and
+     * options.now_seconds. Warnings go to findings_report(), of rules that span messages. For a
+     * message that is stored already (options.stored_subject), now_seconds is the time at which it
+     * was stored, and PUBLISH says which fact it leaves. */
+    enum parley_status (*decide)(struct parley_message *message, struct parley_decision *out);
+};
