@@ -62,7 +62,7 @@ struct parley_decision {
     struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
 
     /* REFUSED. */
-    const char *problem; /* "already-claimed" */
+    const char *problem; /* the name of one of protocol->problems, or "id-reused" */
     struct parley_bytes detail;
 };
 

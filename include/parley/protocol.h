@@ -98,6 +98,15 @@ struct parley_speaker {
     struct parley_position body_at; /* within that value; line 0: not known */
 };
 
+/* An error in HTTP by which a message is refused, because of what earlier ones say
+ * (parley_decision.problem).  Owns: all text is static. */
+struct parley_problem {
+    const char *name; /* [a-z0-9-]+, unique among all; its page is /problems/NAME */
+    unsigned status;  /* of the answer: 409 */
+    const char *title;
+    const char *advice; /* what the client can do about it; Markdown */
+};
+
 /* An example message. */
 struct parley_example {
     const char *name;  /* [a-z0-9-]+, unique in its protocol */
@@ -144,6 +153,7 @@ struct parley_protocol {
     const struct parley_codec *const *codecs; /* NULL-terminated */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
+    const struct parley_problem *problems;    /* its own; NULL name ends it; NULL: none */
     const char *const *options; /* NULL-terminated: the options of a request that concern it,
                                    besides stamp; NULL: none */
 

@@ -86,6 +86,7 @@ const struct parley_protocol roundtable_protocol = {
     .rule_count = ROUNDTABLE_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
+    .problems = roundtable_problems,
     .options = (const char *const[]){"domain", NULL},
     .examples = roundtable_examples,
     .decode = json_decode,

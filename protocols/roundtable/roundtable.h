@@ -49,6 +49,7 @@ enum roundtable_spanning_rule {
 extern const char *const roundtable_types[];
 extern const char *const roundtable_priorities[];
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
+extern const struct parley_problem roundtable_problems[];
 extern const struct parley_example roundtable_examples[];
 extern const struct parley_agents roundtable_agents;
 

@@ -199,6 +199,7 @@ const struct parley_protocol supervisor_protocol = {
     .rule_count = SUPERVISOR_RULE_COUNT,
     .codecs = codecs,
     .stamps = stamps,
+    .problems = supervisor_problems,
     .options = (const char *const[]){"from", "agent", NULL},
     .examples = supervisor_examples,
     .decode = decode,

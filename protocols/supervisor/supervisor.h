@@ -60,6 +60,7 @@ enum supervisor_rule {
 
 extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
+extern const struct parley_problem supervisor_problems[];
 extern const struct parley_example supervisor_examples[];
 extern const struct parley_agents supervisor_agents;
 extern const struct parley_restore supervisor_restore;

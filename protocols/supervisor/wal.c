@@ -261,3 +261,15 @@ enum parley_status supervisor_decide(struct parley_message *message, struct parl
     }
     return judging.repeat.is_there ? warn_of_repeat(message, &judging.repeat) : PARLEY_OK;
 }
+
+const struct parley_problem supervisor_problems[] = {
+    {.name = "wal-gap",
+     .status = 409,
+     .title = "The log has a hole before this entry",
+     .advice =
+         "With --wal strict an agent's write-ahead log may have no hole; the member `expected` is "
+         "the sequence that comes next. Nothing was stored, and sending the same again does not "
+         "help until then: send the log from `expected` on. Entries that are stored already may be "
+         "sent again."},
+    {.name = NULL},
+};

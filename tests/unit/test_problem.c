@@ -70,7 +70,7 @@ static const char *text_of(const json_t *object, const char *name) {
 
 static void test_every_problem_is_json_as_rfc_9457_has_it(void **state) {
     (void)state;
-    for (int i = 0; i < PROBLEM_COUNT; i++) {
+    for (unsigned i = 0; i < problem_count(); i++) {
         struct http_request request = {0};
         problem_respond(&request, (enum problem)i, "A \"detail\"\n.");
         json_t *root = json_loads(request.body, JSON_REJECT_DUPLICATES, NULL);
@@ -90,21 +90,31 @@ static void test_every_problem_is_json_as_rfc_9457_has_it(void **state) {
 
 static void test_no_name_stands_for_two_problems(void **state) {
     (void)state;
-    static const char *const names[] = {
-#define X(id, name, status, title, advice) name,
-        PROBLEM_LIST(X)
-#undef X
-    };
-    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
-        for (size_t k = i + 1; k < PROBLEM_COUNT; k++) {
-            assert_string_not_equal(names[i], names[k]);
+    for (unsigned i = 0; i < problem_count(); i++) {
+        for (unsigned k = i + 1; k < problem_count(); k++) {
+            assert_string_not_equal(problem_name((enum problem)i), problem_name((enum problem)k));
         }
     }
 }
 
+static void test_what_a_protocol_refuses_by_is_a_problem_of_its_own(void **state) {
+    (void)state;
+    const struct parley_protocol *protocol = parley_protocol_find(PARLEY_BYTES("roundtable"));
+    for (const struct parley_problem *at = protocol->problems; at->name != NULL; at++) {
+        struct http_request request = {0};
+        const enum problem problem = problem_of_name(at->name);
+        assert_ptr_equal(problem_about(problem), at);
+        problem_respond(&request, problem, "x");
+        assert_int_equal(request.status, at->status);
+        assert_non_null(strstr(request.body, at->title));
+    }
+    assert_int_equal(problem_of_name("id-reused"), PROBLEM_ID_REUSED);
+    assert_int_equal(problem_of_name("unheard-of"), PROBLEM_INTERNAL);
+}
+
 static void test_only_503_says_when_to_try_again(void **state) {
     (void)state;
-    for (int i = 0; i < PROBLEM_COUNT; i++) {
+    for (unsigned i = 0; i < problem_count(); i++) {
         struct http_request request = {0};
         problem_respond(&request, (enum problem)i, "x");
         assert_string_equal(request.retry_after, request.status == 503 ? "1" : "");
@@ -164,6 +174,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_problem_is_json_as_rfc_9457_has_it),
         cmocka_unit_test(test_no_name_stands_for_two_problems),
+        cmocka_unit_test(test_what_a_protocol_refuses_by_is_a_problem_of_its_own),
         cmocka_unit_test(test_only_503_says_when_to_try_again),
         cmocka_unit_test(test_findings_become_violations),
         cmocka_unit_test(test_the_rules_that_are_broken_are_noted_once_each_and_bounded),

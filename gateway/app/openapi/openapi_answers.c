@@ -18,7 +18,8 @@ static bool is_of_status(uint64_t problems, enum problem problem, unsigned statu
 }
 
 static bool has_status(uint64_t problems, unsigned status) {
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
         if (is_of_status(problems, i, status)) {
             return true;
         }
@@ -34,9 +35,10 @@ static void name_of(unsigned status, bool is_refusal, char out[SCHEMA_NAME_MAX])
 static void write_description(struct json_writer *json, unsigned status) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
         if (problem_status(i) == status) {
-            const struct problem_about *about = problem_about(i);
+            const struct parley_problem *about = problem_about(i);
             parley_buffer_format(&text, "%s`%s`: %s. %s", text.length > 0 ? "\n\n" : "",
                                  about->name, about->title, about->advice);
         }
@@ -72,7 +74,8 @@ static void write_problem_schema(struct json_writer *json, unsigned status) {
     json_open(json, "properties", '{');
     json_open(json, "type", '{');
     json_open(json, "enum", '[');
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
         if (problem_status(i) == status) {
             char type[64];
             snprintf(type, sizeof type, "/problems/%s", problem_about(i)->name);

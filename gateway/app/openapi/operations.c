@@ -22,8 +22,13 @@ static const uint64_t of_guarded =
     PROBLEM_BIT(PROBLEM_UNAUTHENTICATED) | PROBLEM_BIT(PROBLEM_FORBIDDEN) |
     PROBLEM_BIT(PROBLEM_CROSS_ORIGIN) | PROBLEM_BIT(PROBLEM_RATE_LIMITED);
 
+/* Those by which protocols refuse messages because of earlier ones. */
+#define OF_PROTOCOLS (UINT64_MAX << PROBLEM_COUNT)
+
 uint64_t operation_problems(const struct operation *operation, enum guard_need need) {
-    return operation->problems | of_any | (need != GUARD_OPEN ? of_guarded : 0);
+    const bool is_decided = operation->kind == OPERATION_SEND;
+    return operation->problems | of_any | (is_decided ? OF_PROTOCOLS : 0) |
+           (need != GUARD_OPEN ? of_guarded : 0);
 }
 
 const struct operation operation_index = {.id = "index",
@@ -80,8 +85,6 @@ const struct operation operation_messages = {
     .awaited =
         "{" SCHEMAS_OF_RESULTS "," SCHEMA_OF_REPLY ",{\"$ref\":\"#/components/schemas/Expired\"}]}",
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_ID_REUSED) |
-                PROBLEM_BIT(PROBLEM_ALREADY_CLAIMED) | PROBLEM_BIT(PROBLEM_TASK_OVER) |
-                PROBLEM_BIT(PROBLEM_NOT_HOLDER) | PROBLEM_BIT(PROBLEM_NOT_ADDRESSEE) |
                 PROBLEM_BIT(PROBLEM_HALTED) | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) |
                 PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
                 PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};

@@ -40,8 +40,13 @@ static const char *const examples[PROBLEM_COUNT] = {
     [PROBLEM_HEAD_TOO_LARGE] = "curl -i " SERVER "/ -H \"X-Long: " LONG "\"",
 };
 
+/* Returns: NULL: there is none. */
+static const char *example_of(enum problem problem) {
+    return problem < PROBLEM_COUNT ? examples[problem] : NULL;
+}
+
 /* 429, 503 and 504: the same request may be accepted later. */
-static bool is_passing(const struct problem_about *about) {
+static bool is_passing(const struct parley_problem *about) {
     return about->status == 429 || about->status == 503 || about->status == 504;
 }
 
@@ -53,7 +58,7 @@ static void write_document(struct parley_buffer *out, enum problem problem) {
 
 static void write_html(struct parley_buffer *out, const void *subject) {
     const enum problem problem = *(const enum problem *)subject;
-    const struct problem_about *about = problem_about(problem);
+    const struct parley_problem *about = problem_about(problem);
     parley_buffer_format(out, "<h1>%u %s</h1>\n<h2>What happened</h2>\n<p>", about->status,
                          about->name);
     page_prose(out, about->title);
@@ -62,9 +67,9 @@ static void write_html(struct parley_buffer *out, const void *subject) {
     parley_buffer_format(out, "</p>\n<p>%s</p>\n<h2>Example</h2>\n",
                          is_passing(about) ? "The same request may be accepted later."
                                            : "The same request would be refused again.");
-    if (examples[problem] != NULL) {
+    if (example_of(problem) != NULL) {
         parley_buffer_text(out, "<pre><code>");
-        page_text(out, parley_bytes_of(examples[problem]));
+        page_text(out, parley_bytes_of(example_of(problem)));
         parley_buffer_text(out, "</code></pre>\n");
     }
     struct parley_buffer document;
@@ -80,7 +85,7 @@ static void write_html(struct parley_buffer *out, const void *subject) {
 }
 
 static void write_members(struct json_writer *json, enum problem problem) {
-    const struct problem_about *about = problem_about(problem);
+    const struct parley_problem *about = problem_about(problem);
     json_link(json, "type", "/problems/", about->name, "");
     json_number(json, "status", about->status);
     json_text(json, "title", about->title);
@@ -94,8 +99,8 @@ static void write_json(struct json_writer *json, const void *subject) {
     json_open(json, NULL, '{');
     write_members(json, problem);
     json_open(json, "example", '{');
-    if (examples[problem] != NULL) {
-        json_text(json, "request", examples[problem]);
+    if (example_of(problem) != NULL) {
+        json_text(json, "request", example_of(problem));
     }
     parley_buffer_init(&document);
     write_document(&document, problem);
@@ -110,7 +115,8 @@ static void write_json(struct json_writer *json, const void *subject) {
 }
 
 void problem_pages_serve(struct http_request *request, const char *name) {
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
         if (strcmp(problem_about(i)->name, name) == 0) {
             page_serve(request, name, write_html, write_json, &i);
             return;
@@ -125,8 +131,9 @@ void problem_pages_serve(struct http_request *request, const char *name) {
 static void write_list_html(struct parley_buffer *out, const void *subject) {
     (void)subject;
     parley_buffer_text(out, "<h1>Problems</h1>\n<ul>\n");
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
-        const struct problem_about *about = problem_about(i);
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
+        const struct parley_problem *about = problem_about(i);
         parley_buffer_format(out, "<li>%u <a href=\"/problems/%s\">%s</a>: %s</li>\n",
                              about->status, about->name, about->name, about->title);
     }
@@ -136,7 +143,8 @@ static void write_list_html(struct parley_buffer *out, const void *subject) {
 static void write_list_json(struct json_writer *json, const void *subject) {
     (void)subject;
     json_open(json, NULL, '[');
-    for (enum problem i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (enum problem i = 0; i < count; i++) {
         json_open(json, NULL, '{');
         write_members(json, i);
         json_close(json, '}');

@@ -15,7 +15,8 @@
 #include "routes.h"
 #include "server_version.h"
 
-_Static_assert((int)PROBLEM_COUNT <= (int)FIGURES_PROBLEMS_MAX, "there is a figure for each");
+_Static_assert(PROBLEMS_MAX * sizeof(struct counter) <= sizeof((struct figures *)0)->problems,
+               "there is a figure for each");
 
 #define OFFSET_OF(member) offsetof(struct figures, member)
 
@@ -71,7 +72,8 @@ static void write_request_durations(const struct exposition *exposition,
 }
 
 static void write_problems(const struct exposition *exposition, const struct figures_set *set) {
-    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
+    const unsigned count = problem_count();
+    for (unsigned i = 0; i < count; i++) {
         exposition_sample(exposition, (const char *const[]){problem_name((enum problem)i)},
                           figures_sum(set, OFFSET_OF(problems[i])), 1);
     }

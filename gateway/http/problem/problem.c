@@ -4,6 +4,7 @@
 
 #include "problem.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,38 +13,65 @@
 
 #include "log.h"
 
-static const struct problem_about table[PROBLEM_COUNT] = {
+static const struct parley_problem table[PROBLEM_COUNT] = {
 #define X(id, name, status, title, advice) [id] = {name, status, title, advice},
     PROBLEM_LIST(X)
 #undef X
 };
 
+unsigned problem_count(void) {
+    unsigned count = PROBLEM_COUNT;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_problem *at = parley_protocols[i]->problems;
+        for (; at != NULL && at->name != NULL; at++) {
+            count++;
+        }
+    }
+    assert(count <= PROBLEMS_MAX);
+    return count;
+}
+
+/* `number`: among those of the protocols. */
+static const struct parley_problem *of_protocols(unsigned number) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_problem *at = parley_protocols[i]->problems;
+        for (; at != NULL && at->name != NULL; at++) {
+            if (number-- == 0) {
+                return at;
+            }
+        }
+    }
+    return &table[PROBLEM_INTERNAL];
+}
+
+const struct parley_problem *problem_about(enum problem problem) {
+    return problem < PROBLEM_COUNT ? &table[problem] : of_protocols(problem - PROBLEM_COUNT);
+}
+
 const char *problem_name(enum problem problem) {
-    return table[problem].name;
+    return problem_about(problem)->name;
 }
 
 unsigned problem_status(enum problem problem) {
-    return table[problem].status;
+    return problem_about(problem)->status;
 }
 
 enum problem problem_of_name(const char *name) {
-    for (size_t i = 0; i < PROBLEM_COUNT; i++) {
-        if (strcmp(table[i].name, name) == 0) {
+    const unsigned count = problem_count();
+    for (unsigned i = 0; i < count; i++) {
+        if (strcmp(problem_name(i), name) == 0) {
             return (enum problem)i;
         }
     }
     return PROBLEM_INTERNAL;
 }
 
-const struct problem_about *problem_about(enum problem problem) {
-    return &table[problem];
-}
-
 /* All but the violations and the closing brace. */
 static void write_head(struct parley_buffer *out, enum problem problem, const char *instance,
                        const char *detail) {
+    const struct parley_problem *about = problem_about(problem);
     parley_buffer_format(out, "{\"type\":\"/problems/%s\",\"title\":\"%s\",\"status\":%u",
-                         table[problem].name, table[problem].title, table[problem].status);
+                         about->name, about->title, about->status);
     parley_buffer_text(out, ",\"detail\":");
     parley_buffer_json(out, parley_bytes_of(detail));
     if (instance != NULL) {
@@ -77,15 +105,15 @@ static void respond(struct http_request *request, enum problem problem, const ch
         problem_log(request, detail);
     }
     http_request_note(request, HTTP_NOTE_PROBLEM, (unsigned char)(problem + 1));
-    if (table[problem].status == 503) {
+    const unsigned status = problem_status(problem);
+    if (status == 503) {
         http_header(request, "Retry-After", "1");
     }
     const struct parley_bytes text =
         body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}\n")
                         : parley_buffer_bytes(&body);
     http_compress(request);
-    http_respond(request, body.has_failed ? 500 : table[problem].status, "application/problem+json",
-                 text);
+    http_respond(request, body.has_failed ? 500 : status, "application/problem+json", text);
     parley_buffer_finish(&body);
 }
 

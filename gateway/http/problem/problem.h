@@ -2,10 +2,12 @@
 #pragma once
 
 /* The errors of docs/api.md#problems: one table gives each its name, status, title, and the page
- * that explains it at /problems/NAME. */
+ * that explains it at /problems/NAME. Those by which one protocol alone refuses are in its folder.
+ */
 
 #include <parley/buffer.h>
 #include <parley/findings.h>
+#include <parley/protocol.h>
 
 #include "http.h"
 
@@ -44,30 +46,13 @@
       "This id or Idempotency-Key was used for another message",                                   \
       "The problem names the stream and sequence of that message. Nothing was stored, and "        \
       "sending it again does not help: use a new id or key. A repeated message must be the "       \
-      "same message: a Round Table message with the same from, to, correlationId and "             \
-      "payload; with an Idempotency-Key, the same body.")                                          \
+      "same message: with an Idempotency-Key, the same body; with an id, the same in all that "    \
+      "its protocol compares (docs/api.md#retries).")                                              \
     X(PROBLEM_HALTED, "halted", 409, "The conversation is halted",                                 \
-      "A message halted this session, or this sender's messages without a session, and people "    \
+      "A message halted this conversation, or this sender's messages that name none, and people "  \
       "have not released it yet; the detail names that message. Nothing was stored, and sending "  \
-      "it again does not help until then. Messages for review and block still pass. An operator "  \
+      "it again does not help until then. Messages that only tell people still pass. An operator " \
       "releases it: DELETE /v1/PROTOCOL/halts, with a reason.")                                    \
-    X(PROBLEM_ALREADY_CLAIMED, "already-claimed", 409, "Another agent holds this task",            \
-      "The member `holder` names the agent whose claim was first, and `claimed_at` when that "     \
-      "was. Nothing was stored, and sending it again does not help: take another task.")           \
-    X(PROBLEM_TASK_OVER, "task-over", 409, "The task is over",                                     \
-      "The member `state` says how it ended: completed, failed or expired. A task that has ended " \
-      "stays ended: a retry is a new task.request with an id of its own, whose correlationId "     \
-      "names this one.")                                                                           \
-    X(PROBLEM_NOT_HOLDER, "not-holder", 409, "Another agent holds this task",                      \
-      "With --lifecycle strict only the agent that holds a task may report on it, and the one "    \
-      "that requested it may end it. Claim the task first.")                                       \
-    X(PROBLEM_NOT_ADDRESSEE, "not-addressee", 409, "The task is addressed to another agent",       \
-      "Only the agent that a task.request names in `to` may claim the task. Take another one.")    \
-    X(PROBLEM_WAL_GAP, "wal-gap", 409, "The log has a hole before this entry",                     \
-      "With --wal strict an agent's write-ahead log may have no hole; the member `expected` is "   \
-      "the sequence that comes next. Nothing was stored, and sending the same again does not "     \
-      "help until then: send the log from `expected` on. Entries that are stored already may be "  \
-      "sent again.")                                                                               \
     X(PROBLEM_WORK_QUEUE, "work-queue", 409, "The tasks lie in a work queue",                      \
       "The stream that holds the tasks gives each to its first reader, so that this server "       \
       "does not hand them out. Read them from that stream in NATS.")                               \
@@ -125,33 +110,35 @@
     X(PROBLEM_BUS_TIMEOUT, "bus-timeout", 504, "JetStream did not acknowledge in time",            \
       "The message may have been stored. The detail says whether it is safe to send it "           \
       "again. Within the dedupe window (--dedupe-window, 2 minutes by default) JetStream "         \
-      "stores these once: a message with an Idempotency-Key; a Round Table message with the "      \
-      "same id; the same bytes of a VLP or Brenner message with an id, or of a supervisor "        \
-      "message whose request names the agent. For any other, send an Idempotency-Key. With "       \
+      "stores these once: a message with an Idempotency-Key; a message with the same id, where "   \
+      "its protocol compares messages by it; the same bytes of another message with an id, or "    \
+      "of one whose request names the agent. For any other, send an Idempotency-Key. With "        \
       "--dedupe-window 0 JetStream recognises no repeated message.")
 
 enum problem {
 #define X(id, name, status, title, advice) id,
     PROBLEM_LIST(X)
 #undef X
-        PROBLEM_COUNT
+        PROBLEM_COUNT /* the first number of those of protocols (parley_protocol.problems) */
 };
+
+/* All problems have a place in a set of bits, and a counter in the metrics. */
+#define PROBLEMS_MAX 64
+
+/* The number of all problems: those above, and after them those of the protocols, in the order of
+ * the registry. */
+unsigned problem_count(void);
 
 /* As in its address, /problems/NAME. */
 const char *problem_name(enum problem problem);
 unsigned problem_status(enum problem problem);
 
-/* The problem with this name. Returns: PROBLEM_INTERNAL: there is none. */
+/* The problem with this name, of the server or of a protocol. Returns: PROBLEM_INTERNAL: there is
+ * none. */
 enum problem problem_of_name(const char *name);
 
-/* A row of the table: all text is static. */
-struct problem_about {
-    const char *name;
-    unsigned status;
-    const char *title;
-    const char *advice;
-};
-const struct problem_about *problem_about(enum problem problem);
+/* All text is static. */
+const struct parley_problem *problem_about(enum problem problem);
 
 /* Appends the RFC 9457 object. `instance` NULL: none.  `findings` NULL: no violations. */
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
