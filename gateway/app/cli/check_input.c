@@ -62,8 +62,7 @@ static enum parley_status read_some(struct check_input *input, char *out, size_t
                                     size_t *out_length) {
     ssize_t got;
     do {
-        got = input->receive != NULL ? input->receive(input->source, out, size)
-                                     : read(input->fd, out, size);
+        got = read(input->fd, out, size);
     } while (got < 0 && errno == EINTR);
     if (got < 0) {
         return PARLEY_E_IO;

@@ -4,8 +4,6 @@
 /* A file, pipe or terminal as a sequence of messages. Memory: one message and one piece of input
  * (two per processor for a file that is checked ahead), whatever the length. */
 
-#include <sys/types.h>
-
 #include <parley/splitter.h>
 
 struct check_input {
@@ -15,9 +13,6 @@ struct check_input {
     size_t message_bytes_max;
     uint64_t read_bytes;
     uint64_t passed_count; /* messages skipped at the last PARLEY_SPLIT_MORE */
-    /* Set after check_input_init where the bytes do not come from fd. As read(2). */
-    ssize_t (*receive)(void *source, char *out, size_t size);
-    void *source;
 
     /* Private. */
     enum { INPUT_NEW, INPUT_MANY, INPUT_ONE, INPUT_DONE } state;

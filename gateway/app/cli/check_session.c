@@ -17,7 +17,6 @@
 #include "clock_and_ids.h"
 #include "reactor.h"
 #include "rejected_event.h"
-#include "rejected_url.h"
 #include "stored_event.h"
 
 /* ---- arguments ---- */
@@ -337,9 +336,8 @@ static bool is_worth_looking_ahead(const struct check_session *session, uint64_t
            size_bytes >= LARGE_BYTES;
 }
 
-/* `client`: where the bytes come from; NULL: fd.  Returns: whether all of it could be read. */
-static bool check_open(struct check_session *session, int fd, struct http_client *client,
-                       const char *file) {
+/* Returns: whether all of it could be read. */
+static bool check_open(struct check_session *session, int fd, const char *file) {
     const struct parley_codec *codec = session->codec;
     if (codec == NULL && file != NULL) {
         codec = check_input_codec_of_name(session->protocol, file);
@@ -358,15 +356,11 @@ static bool check_open(struct check_session *session, int fd, struct http_client
     if (session->reads_stored && input.message_bytes_max < STORED_EVENT_BYTES_MAX) {
         input.message_bytes_max = STORED_EVENT_BYTES_MAX; /* each message has its limit */
     }
-    if (client != NULL) {
-        input.receive = rejected_url_read;
-        input.source = client;
-    }
     if (is_worth_looking_ahead(session, size_bytes)) {
         check_input_look_ahead(&input, session->message.schema, &session->options);
     }
     const enum parley_status result = check_all(session, &input, file, size_bytes);
-    const char *error = client != NULL ? client->error : strerror(errno);
+    const char *error = strerror(errno);
     progress_clear(&session->progress);
     check_input_finish(&input);
     if (result != PARLEY_OK) {
@@ -383,30 +377,9 @@ static bool check_path(void *context, const char *path) {
         terminal_error("%s: %s", path, strerror(errno));
         return false;
     }
-    const bool is_read = check_open(session, fd, NULL, path);
+    const bool is_read = check_open(session, fd, path);
     close(fd);
     return is_read;
-}
-
-static bool check_url(struct check_session *session, const char *url) {
-    struct http_client client;
-    if (!session->reads_rejected) {
-        /* Without the URL, which may have a password. */
-        terminal_error("only check --rejected reads a URL");
-        return false;
-    }
-    const bool is_read =
-        rejected_url_open(&client, url, &session->tls) && check_open(session, -1, &client, url);
-    http_client_finish(&client);
-    return is_read;
-}
-
-bool check_session_uses_tls(const struct check_session *session) {
-    bool uses = false;
-    for (int i = 0; i < session->file_count && session->reads_rejected && !uses; i++) {
-        uses = strncmp(session->files[i], "https://", 8) == 0;
-    }
-    return uses;
 }
 
 static bool is_stopped(void *context) {
@@ -418,7 +391,7 @@ static bool check_standard_input(struct check_session *session) {
     if (isatty(STDIN_FILENO) && !session->is_quiet) {
         fputs("Reading standard input from the terminal; press Ctrl-D to end it.\n", stderr);
     }
-    return check_open(session, STDIN_FILENO, NULL, NULL);
+    return check_open(session, STDIN_FILENO, NULL);
 }
 
 static bool check_operand(struct check_session *session, struct check_files *files,
@@ -426,8 +399,13 @@ static bool check_operand(struct check_session *session, struct check_files *fil
     if (strcmp(operand, "-") == 0) {
         return check_standard_input(session);
     }
-    return rejected_url_is(operand) ? check_url(session, operand)
-                                    : check_files_each(files, operand);
+    if (strncmp(operand, "http://", 7) == 0 || strncmp(operand, "https://", 8) == 0) {
+        /* Without the URL, which may have a password. */
+        terminal_error("%s reads files, not a URL: pipe what curl reads from it into parley %s %s",
+                       session->command, session->command, session->protocol->name);
+        return false;
+    }
+    return check_files_each(files, operand);
 }
 
 static bool check_all_files(struct check_session *session) {

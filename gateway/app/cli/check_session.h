@@ -8,7 +8,6 @@
 #include "check_report.h"
 #include "cli.h"
 #include "progress.h"
-#include "tls_client.h"
 
 /* For the --help of both. */
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
@@ -26,7 +25,7 @@
     "                   messages. A checkpoint may have a pointer to the object store as its\n"    \
     "                   data; without --stored that is an error (IPC-017)\n"
 
-#define CHECK_SESSION_OWN_FLAGS 5
+#define CHECK_SESSION_OWN_FLAGS 2
 
 struct check_session {
     const char *command, *help;
@@ -41,8 +40,6 @@ struct check_session {
     bool reads_stored;     /* messages are as parley stored them, alone or in events */
     bool reads_rejected;   /* lines are events of /v1/rejected/stream, and have the messages; for
                               on_message, `file` is then the event's id */
-
-    struct tls_client_options tls; /* for URLs, with reads_rejected */
 
     const struct parley_protocol *protocol;
     struct parley_message message;
@@ -69,9 +66,6 @@ int check_session_arguments(struct check_session *session, int argc, char **argv
 
 /* The value of a flag that is a switch.  Returns: as check_session_arguments. */
 int check_session_switch(const char *name, const char *value, bool *out);
-
-/* Whether a certificate can be shown or verified: a URL with https:// is read. */
-bool check_session_uses_tls(const struct check_session *session);
 
 /* Calls on_message with every message of every file.
  * Returns: whether all could be read; if not, an error message was printed. */

@@ -34,13 +34,8 @@ static const char help[] =
     "  --format github  annotations for GitHub Actions\n"
     "  --rejected       check again what a server has refused of PROTOCOL and kept (its option\n"
     "                   --quarantine), and report what would pass now and what would still be\n"
-    "                   refused. FILE is the server's URL, or has what GET /v1/rejected/stream\n"
-    "                   returned. A server with tokens needs one with the scope admin, in the\n"
-    "                   environment variable PARLEY_TOKEN\n"
-    "  --ca FILE        authorities (PEM) of the certificate of an https:// URL; without it, the\n"
-    "                   system's\n"
-    "  --cert FILE      the certificate (PEM) to show to a server that asks for one\n"
-    "  --key FILE       its private key (PEM)\n" CHECK_SESSION_OPTIONS_HELP
+    "                   refused. The input has what GET /v1/rejected/stream "
+    "returned\n" CHECK_SESSION_OPTIONS_HELP
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -54,7 +49,8 @@ static const char help[] =
     "  parley check --strict vlp log/*.ndjson\n"
     "  parley check brenner threads\n"
     "  parley check --from gerbil supervisor checkpoint.msgpack\n"
-    "  parley check vlp --rejected http://127.0.0.1:8080\n"
+    "  curl -fsS 'http://127.0.0.1:8080/v1/rejected/stream?since=all&follow=false' |\n"
+    "    parley check vlp --rejected\n"
     "  curl -s 'http://127.0.0.1:8080/v1/supervisor/stream?since=all&follow=false' |\n"
     "    parley check supervisor --stored\n"
     "  nats sub --raw 'vlp.>' | parley check vlp --type application/x-ndjson\n";
@@ -82,14 +78,7 @@ static int take_flag(struct check_session *session, const char *name, const char
     if (strcmp(name, "format") == 0) {
         return take_format((struct check *)session, value);
     }
-    if (strcmp(name, "rejected") == 0) {
-        return check_session_switch(name, value, &session->reads_rejected);
-    }
-    const char **file = strcmp(name, "ca") == 0     ? &session->tls.ca
-                        : strcmp(name, "cert") == 0 ? &session->tls.cert
-                                                    : &session->tls.key;
-    *file = value;
-    return -1;
+    return check_session_switch(name, value, &session->reads_rejected);
 }
 
 /* What was refused and would pass now. */
@@ -121,33 +110,10 @@ static enum parley_status report(struct check_session *session, const char *file
     return PARLEY_OK;
 }
 
-static bool check_options(const struct check_session *session) {
-    const struct tls_client_options *tls = &session->tls;
-    if (session->reads_stored && session->reads_rejected) {
-        terminal_error("--stored and --rejected exclude each other: messages are stored, or "
-                       "refused");
-        return false;
-    }
-    if ((tls->cert == NULL) != (tls->key == NULL)) {
-        terminal_error("--cert and --key go together: a certificate and its private key");
-        return false;
-    }
-    if ((tls->ca != NULL || tls->cert != NULL) && !check_session_uses_tls(session)) {
-        terminal_error("--ca, --cert and --key are for an https:// URL, with --rejected; leave "
-                       "them out, or name the server as https://HOST");
-        return false;
-    }
-    return true;
-}
-
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
-                                      .own_flags = {{"format", 0, true},
-                                                    {"rejected", 0, false},
-                                                    {"ca", 0, true},
-                                                    {"cert", 0, true},
-                                                    {"key", 0, true}},
+                                      .own_flags = {{"format", 0, true}, {"rejected", 0, false}},
                                       .on_flag = take_flag,
                                       .on_message = report},
                           .format = CHECK_HUMAN,
@@ -157,7 +123,9 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
-    if (!check_options(session)) {
+    if (session->reads_stored && session->reads_rejected) {
+        terminal_error("--stored and --rejected exclude each other: messages are stored, or "
+                       "refused");
         return EXIT_USAGE;
     }
     session->reads_files_once = true;

@@ -63,9 +63,9 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
         return true;
     }
     if (strchr(url, '@') != NULL) { /* it may have a password, and errors reach the logs of CI */
-        terminal_error("the URL has a user, password or token before '@', which others can see; "
-                       "leave it out (check --rejected and pipe take a token in the environment "
-                       "variable PARLEY_TOKEN)");
+        terminal_error(
+            "the URL has a user, password or token before '@', which others can see; "
+            "leave it out (pipe takes a token in the environment variable PARLEY_TOKEN)");
     } else {
         terminal_error("'%s' is not an http:// or https:// URL of a server; expected one such as "
                        "http://127.0.0.1:8080",
