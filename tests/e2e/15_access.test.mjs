@@ -298,7 +298,7 @@ describe('the first token', () => {
     const args = ['--first-token'];
     const server = await startParley({ listen: '0.0.0.0:0', data, args });
     const path = join(data, 'first-token');
-    assert.match(server.program.stderr, /made the first token.*: cat .*first-token/);
+    assert.match(server.program.stderr, /first token created.*: cat .*first-token/);
     assert.equal(statSync(path).mode & 0o777, 0o600);
     const text = readFileSync(path, 'utf8');
     assert.match(text, TOKEN_FORM);

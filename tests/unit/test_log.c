@@ -184,7 +184,7 @@ static void test_a_line_has_time_level_event_message_and_fields(void **state) {
                             &minute, &second, &ms, &end),
                      7);
     assert_int_equal(end, strlen("time=2026-01-02T03:04:05.678Z"));
-    assert_has(text, " level=info event=token.read msg=\"read the tokens\" count=2 file=\"a b\" "
+    assert_has(text, " level=info event=token.read msg=\"tokens loaded\" count=2 file=\"a b\" "
                      "first=true\n");
     assert_has(text, " level=info event=token.read msg=\"other words\"\n");
     close_log(&log);

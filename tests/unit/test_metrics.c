@@ -171,8 +171,8 @@ static void test_counters_of_all_threads_are_added_up(void **state) {
     exposition_figures(&world->exposition, METRIC_HTTP_SENT_BYTES, &world->set);
     exposition_end(&world->exposition);
     assert_string_equal(text_of(world),
-                        "# HELP parley_http_sent_bytes_total Bytes of answers' bodies, compressed "
-                        "where they are.\n"
+                        "# HELP parley_http_sent_bytes_total Bytes of response bodies as sent, "
+                        "after compression.\n"
                         "# TYPE parley_http_sent_bytes_total counter\n"
                         "parley_http_sent_bytes_total 7\n");
 }
@@ -183,12 +183,11 @@ static void test_openmetrics_says_units_and_its_end(void **state) {
     exposition_init(&world->exposition, EXPOSITION_OPENMETRICS, &world->out);
     exposition_figures(&world->exposition, METRIC_PROCESS_CPU, &world->set);
     exposition_end(&world->exposition);
-    assert_string_equal(text_of(world),
-                        "# HELP process_cpu_seconds Processor time of the process.\n"
-                        "# TYPE process_cpu_seconds counter\n"
-                        "# UNIT process_cpu_seconds seconds\n"
-                        "process_cpu_seconds_total 1.000002\n"
-                        "# EOF\n");
+    assert_string_equal(text_of(world), "# HELP process_cpu_seconds CPU time of the process.\n"
+                                        "# TYPE process_cpu_seconds counter\n"
+                                        "# UNIT process_cpu_seconds seconds\n"
+                                        "process_cpu_seconds_total 1.000002\n"
+                                        "# EOF\n");
 }
 
 static void test_labels_are_in_the_order_of_the_table(void **state) {
