@@ -272,13 +272,6 @@ void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task)
     task->work(task);
 }
 
-/* A thread is always free. */
-bool worker_pool_withdraw(struct worker_pool *pool, struct worker_pool_task *task) {
-    (void)pool;
-    (void)task;
-    return false;
-}
-
 void world_have_worker_pool(struct world *world, bool is_there) {
     world->gateway.completions = is_there ? &world->completions : NULL;
 }

@@ -162,6 +162,9 @@ static void test_the_place_of_a_member_is_found(void **state) {
          "{\"data\":[1,\"}\\\"]\",{}]}"},
         {" { \"a\" : [ 1 , { \"data\" : 2 } ] , \"data\" : \"x\\\\\" } ", "\"x\\\\\""},
         {"{\"\xC3\xA4\\u0000\":\"\xC3\xA4\",\"data\":1.5e3}", "1.5e3"},
+        {"{\"data\":\"\\\\\\\",}0123456789012345678901234567890123\\\\\",\"z\":1}",
+         "\"\\\\\\\",}0123456789012345678901234567890123\\\\\""},
+        {"{\"data\":[[],\"\xC3\xA4\\u0000\"] }", "[[],\"\xC3\xA4\\u0000\"]"},
         {"{\"d\\u0061ta\":[1]}", "[1]"},
         {"{\"\\u0064\\u0061\\u0074\\u0061\":1}", "1"},
         {"{\"d\\u0061t\":1,\"\\\"data\":2,\"data\\u0000\":3}", NULL},
@@ -191,39 +194,6 @@ static void test_the_place_of_a_member_is_found(void **state) {
                                            parley_bytes_of(cases[i].value)));
         }
         test_free(copy);
-    }
-}
-
-/* In pieces of every size, so that each byte is the first and the last of one. */
-static void test_a_value_is_scanned_in_pieces_as_it_is_in_one(void **state) {
-    (void)state;
-    static const struct {
-        const char *text, *value; /* what follows is not its */
-    } rows[] = {
-        {"{\"a\":[1,\"}\\\"]\",{}]},\"z\":1}", "{\"a\":[1,\"}\\\"]\",{}]}"},
-        {"\"\\\\\\\",}0123456789012345678901234567890123\\\\\",\"",
-         "\"\\\\\\\",}0123456789012345678901234567890123\\\\\""},
-        {"[[],\"\xC3\xA4\\u0000\"] }", "[[],\"\xC3\xA4\\u0000\"] "},
-        {"-1.5e3}", "-1.5e3"},
-        {",", ""},
-        {"{\"a\":\"", NULL},
-        {"\"a\\\"", NULL},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const size_t length = strlen(rows[i].text);
-        for (size_t size = 1; size <= length; size++) {
-            struct object_scan scan = {0};
-            size_t at = 0;
-            while (at < length && !scan.is_over) {
-                const size_t left = length - at, count = left < size ? left : size;
-                char *piece = test_malloc(count); /* so that reading on is found */
-                memcpy(piece, rows[i].text + at, count);
-                at += object_scan_piece(&scan, (struct parley_bytes){piece, count});
-                test_free(piece);
-            }
-            assert_int_equal(scan.is_over, rows[i].value != NULL);
-            assert_int_equal(at, rows[i].value != NULL ? strlen(rows[i].value) : length);
-        }
     }
 }
 
@@ -272,7 +242,6 @@ int main(void) {
         cmocka_unit_test(test_a_meta_of_another_client_is_read),
         cmocka_unit_test(test_a_pointer_is_read_as_it_was_written),
         cmocka_unit_test(test_the_place_of_a_member_is_found),
-        cmocka_unit_test(test_a_value_is_scanned_in_pieces_as_it_is_in_one),
         cmocka_unit_test(test_an_id_is_of_agent_and_message),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

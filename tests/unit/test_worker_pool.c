@@ -21,7 +21,6 @@ struct job {
     struct world *world;
     pthread_t worked_by;
     int worked, told;
-    bool is_withdrawn;
 };
 
 struct world {
@@ -122,34 +121,6 @@ static void test_a_closed_desk_has_nothing_under_way_and_nothing_told(void **sta
     }
 }
 
-/* Both threads are busy, so that the others wait. */
-static void test_what_no_thread_has_begun_can_be_withdrawn(void **state) {
-    struct world *world = *state;
-    pthread_t opener;
-    for (int i = 0; i < TASKS; i++) {
-        world->jobs[i] = (struct job){.task = {.work = work_at_gate, .done = tell}, .world = world};
-        assert_false(worker_pool_withdraw(world->pool, &world->jobs[i].task));
-        worker_pool_submit(world->completions, &world->jobs[i].task);
-    }
-    int withdrawn = 0;
-    for (int i = 0; i < TASKS; i++) {
-        world->jobs[i].is_withdrawn = worker_pool_withdraw(world->pool, &world->jobs[i].task);
-        withdrawn += world->jobs[i].is_withdrawn;
-    }
-    assert_in_range(withdrawn, TASKS - 2, TASKS);
-    world->told_count = withdrawn;
-    assert_int_equal(pthread_create(&opener, NULL, open_gate, world), 0);
-    if (withdrawn < TASKS) {
-        reactor_run(world->reactor);
-    }
-    pthread_join(opener, NULL);
-    for (int i = 0; i < TASKS; i++) {
-        assert_false(worker_pool_withdraw(world->pool, &world->jobs[i].task));
-        assert_int_equal(world->jobs[i].worked, !world->jobs[i].is_withdrawn);
-        assert_int_equal(world->jobs[i].told, !world->jobs[i].is_withdrawn);
-    }
-}
-
 static void free_job(struct worker_pool_task *task) {
     free(OWNER_OF(task, struct job, task));
 }
@@ -171,8 +142,6 @@ int main(void) {
             test_tasks_are_done_elsewhere_and_told_on_the_thread_of_the_reactor, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_closed_desk_has_nothing_under_way_and_nothing_told,
                                         set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_what_no_thread_has_begun_can_be_withdrawn, set_up,
-                                        tear_down),
         cmocka_unit_test_setup_teardown(test_what_was_left_is_done_before_the_crew_ends, set_up,
                                         tear_down),
     };

@@ -415,7 +415,6 @@ static void take_apart(struct worker *worker) {
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
-    aheads_abandon(gateway);
     vault_tasks_abandon(&worker->services.vault);
     http_server_destroy(worker->admin);
     http_server_destroy(worker->services.http);
@@ -500,7 +499,6 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->services.all_figures = options->all_figures;
     worker->services.gateway.worker_pool = options->worker_pool;
     LIST_INIT(&worker->services.gateway.offloads);
-    LIST_INIT(&worker->services.gateway.aheads);
     enum parley_status status = build(worker);
     if (status == PARLEY_OK && pthread_create(&worker->thread, NULL, run, worker) != 0) {
         status = PARLEY_E_IO;

@@ -52,18 +52,13 @@ static void run_task(struct worker_pool *pool, struct worker_pool_task *task) {
     }
 }
 
-static void stop_waiting(struct worker_pool *pool, struct worker_pool_task *task) {
-    TAILQ_REMOVE(&pool->tasks, task, links);
-    task->is_waiting = false;
-}
-
 static void *serve(void *context) {
     struct worker_pool *pool = context;
     pthread_mutex_lock(&pool->lock);
     for (;;) {
         struct worker_pool_task *task = TAILQ_FIRST(&pool->tasks);
         if (task != NULL) {
-            stop_waiting(pool, task);
+            TAILQ_REMOVE(&pool->tasks, task, links);
             run_task(pool, task);
         } else if (pool->is_ending) {
             break;
@@ -156,7 +151,7 @@ void completion_queue_close(struct completion_queue *completions) {
     while (task != NULL) {
         struct worker_pool_task *next = TAILQ_NEXT(task, links);
         if (task->completions == completions) {
-            stop_waiting(pool, task);
+            TAILQ_REMOVE(&pool->tasks, task, links);
         }
         task = next;
     }
@@ -170,7 +165,6 @@ void completion_queue_close(struct completion_queue *completions) {
 static void add(struct worker_pool *pool, struct worker_pool_task *task) {
     pthread_mutex_lock(&pool->lock);
     TAILQ_INSERT_TAIL(&pool->tasks, task, links);
-    task->is_waiting = true;
     pthread_cond_signal(&pool->come);
     pthread_mutex_unlock(&pool->lock);
 }
@@ -178,16 +172,6 @@ static void add(struct worker_pool *pool, struct worker_pool_task *task) {
 void worker_pool_submit(struct completion_queue *completions, struct worker_pool_task *task) {
     task->completions = completions;
     add(completions->pool, task);
-}
-
-bool worker_pool_withdraw(struct worker_pool *pool, struct worker_pool_task *task) {
-    pthread_mutex_lock(&pool->lock);
-    const bool is_waiting = task->is_waiting;
-    if (is_waiting) {
-        stop_waiting(pool, task);
-    }
-    pthread_mutex_unlock(&pool->lock);
-    return is_waiting;
 }
 
 void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task) {

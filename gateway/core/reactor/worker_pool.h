@@ -20,7 +20,6 @@ struct worker_pool_task {
     void (*work)(struct worker_pool_task *task);
     void (*done)(struct worker_pool_task *task); /* Threads: the reactor's */
     struct completion_queue *completions;        /* private, like what follows */
-    bool is_waiting;                             /* for a thread; under the pool's lock */
     TAILQ_ENTRY(worker_pool_task) links;
 };
 
@@ -44,9 +43,5 @@ void completion_queue_close(struct completion_queue *completions);
 
 /* Runs `work` on a thread of the pool, then `done` on the reactor's.  Threads: the reactor's. */
 void worker_pool_submit(struct completion_queue *completions, struct worker_pool_task *task);
-/* Takes a submitted task back, if no thread has begun it.  Returns: whether it did; then neither
- * `work` nor `done` is called.  Threads: any, while `done` has not been called; also one of the
- * pool's, and one that is faster than worker_pool_submit. */
-bool worker_pool_withdraw(struct worker_pool *pool, struct worker_pool_task *task);
 /* Runs `work` at some time; `done` is not called.  Owns: steals the task, which `work` frees. */
 void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task);

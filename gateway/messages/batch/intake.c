@@ -73,7 +73,7 @@ static bool begin_offload(struct intake *intake, enum parley_split split,
     if (split != PARLEY_SPLIT_MESSAGE || !parley_splitter_keeps(&intake->splitter, slice)) {
         return false;
     }
-    intake->offload = offload_begin(intake->options, slice, NULL, on_offload_done, intake);
+    intake->offload = offload_begin(intake->options, slice, on_offload_done, intake);
     if (intake->offload != NULL) {
         enter(intake, INTAKE_CHECKING);
     }

@@ -7,11 +7,11 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <parley/objects.h>
 
 #include "budget.h"
-#include "one_line.h"
 
 enum {
     ENVELOPE_BYTES = 4096, /* of headers, at most */
@@ -44,12 +44,6 @@ bool deposit_is_possible(const struct request_options *options, size_t bytes, si
     return has_store(options) && bytes > (is_json(options) ? limit : limit / EXPANSION_MAX);
 }
 
-const char *deposit_member_ahead(const struct request_options *options, size_t bytes,
-                                 size_t limit) {
-    const bool is_possible = is_json(options) && deposit_is_possible(options, bytes, limit);
-    return is_possible ? options->protocol->objects->member : NULL;
-}
-
 bool deposit_is_due(const struct request_options *options, const struct parley_message *message,
                     size_t limit) {
     return deposit_is_possible(options, message->text.length, limit) &&
@@ -62,10 +56,18 @@ static struct parley_bytes part_of(struct parley_bytes text, size_t start, size_
     return (struct parley_bytes){text.data + start, end - start};
 }
 
-/* A stamp moves the text. */
-static bool is_known_ahead(const struct ahead *ahead, struct parley_bytes text) {
-    return ahead != NULL && ahead->phase == AHEAD_KNOWN && ahead->text.data == text.data &&
-           ahead->text.length == text.length;
+/* JSON that is stored as it came is on one line, without that line's end. */
+static bool is_one_line(struct parley_bytes text) {
+    return memchr(text.data, '\n', text.length) == NULL &&
+           memchr(text.data, '\r', text.length) == NULL;
+}
+
+static struct parley_bytes without_line_end(struct parley_bytes text) {
+    while (text.length > 0 &&
+           (text.data[text.length - 1] == '\n' || text.data[text.length - 1] == '\r')) {
+        text.length--;
+    }
+    return text;
 }
 
 /* Encodes within so much memory, which is taken from what may be gathered, where the message itself
@@ -102,8 +104,8 @@ static enum parley_status encode(struct deposit *deposit, const struct request_o
 static enum parley_status payload_of(struct deposit *deposit, const struct request_options *options,
                                      struct parley_message *message, struct parley_buffer *payload,
                                      struct parley_bytes *out) {
-    *out = one_line_without_end(message->text);
-    if (is_known_ahead(deposit->ahead, *out) || (is_json(options) && one_line_is(*out))) {
+    *out = without_line_end(message->text);
+    if (is_json(options) && is_one_line(*out)) {
         return PARLEY_OK;
     }
     const enum parley_status status = encode(deposit, options, message, payload);
@@ -127,11 +129,6 @@ static enum parley_status find_object(struct object_put *put, struct parley_byte
     return object_digest_end(&digest, put->digest) ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static void take_object(struct object_put *put, const struct ahead *ahead) {
-    put->bytes = part_of(ahead->text, ahead->start, ahead->end);
-    memcpy(put->digest, ahead->digest, sizeof put->digest);
-}
-
 static void write_message(struct deposit *deposit, const struct parley_bytes parts[2]) {
     const struct object_pointer pointer = {.name = parley_bytes_of(deposit->put.name),
                                            .digest = parley_bytes_of(deposit->put.digest),
@@ -147,11 +144,7 @@ static enum parley_status split(struct deposit *deposit, const struct request_op
     struct object_put *put = &deposit->put;
     struct parley_route route;
     PARLEY_TRY(parley_message_route(message, &route));
-    if (is_known_ahead(deposit->ahead, payload)) {
-        take_object(put, deposit->ahead);
-    } else {
-        PARLEY_TRY(find_object(put, payload, options->protocol->objects->member));
-    }
+    PARLEY_TRY(find_object(put, payload, options->protocol->objects->member));
     const char *end = put->bytes.data + put->bytes.length;
     const struct parley_bytes parts[] = {{payload.data, (size_t)(put->bytes.data - payload.data)},
                                          {end, (size_t)(payload.data + payload.length - end)}};

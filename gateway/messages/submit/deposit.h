@@ -4,7 +4,7 @@
 /* A valid message that is too large for one message in NATS, and has a member that may lie in an
  * object store (parley/objects.h): what goes there, and the message that points to it (ADR 31). */
 
-#include "ahead.h"
+#include "object_layout.h"
 #include "object_store.h"
 #include "publication.h"
 #include "request_options.h"
@@ -21,7 +21,6 @@ enum deposit_room {
 
 /* Zeroed at first. */
 struct deposit {
-    const struct ahead *ahead; /* borrowed until it is made; NULL: nothing is known */
     bool is_needed;
     enum deposit_room room;
     struct object_put put;     /* its bytes are in the message's text, or in the payload */
@@ -35,8 +34,6 @@ size_t deposit_limit(const struct request_options *options);
 /* Whether a message of so many bytes, as they came, may have to be deposited, if its type has what
  * can be. */
 bool deposit_is_possible(const struct request_options *options, size_t bytes, size_t limit);
-/* Its member that can be looked for before the verdict (ahead.h); NULL: none. */
-const char *deposit_member_ahead(const struct request_options *options, size_t bytes, size_t limit);
 /* The first of a message that was checked. */
 bool deposit_is_due(const struct request_options *options, const struct parley_message *message,
                     size_t limit);

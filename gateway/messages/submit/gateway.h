@@ -55,8 +55,7 @@ struct gateway {
     struct completion_queue *completions;
     struct commit_queue *commit;   /* what answers wait in that promise storage; NULL: none waits */
     LIST_HEAD(, offload) offloads; /* with the worker pool */
-    LIST_HEAD(, ahead_task) aheads; /* the same */
-    struct shares reply_shares;     /* of those that wait for replies */
+    struct shares reply_shares;    /* of those that wait for replies */
     struct duplicates duplicates;
     struct origin_policy origins;
     struct reactor *reactor;

@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See offload.h. Everything whose time grows with the message is done by the worker pool, freeing
- * it too. A message that may go to an object store is two tasks: while one checks it, the other
- * looks for the object and its digest, if a thread is free for that. Whichever ends last prepares
- * what is to be sent. */
+ * it too. */
 
 #include "offload.h"
 
@@ -13,10 +11,6 @@
 
 static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
-}
-
-static struct offload *offload_ahead(struct worker_pool_task *task) {
-    return OWNER_OF(task, struct offload, ahead_task);
 }
 
 /* Facts in a bucket may be needed for the subject, and only the reactor may ask. */
@@ -63,20 +57,6 @@ static enum parley_status find_size(struct offload *offload) {
     return status;
 }
 
-/* One of the two tasks has ended.  */
-static void end_part(struct offload *offload) {
-    const bool is_last = atomic_exchange(&offload->has_part, true);
-    if (is_last && offload->status == PARLEY_OK && parley_message_is_valid(&offload->message)) {
-        offload->prepared = prepare(offload);
-    }
-}
-
-static void look_ahead(struct worker_pool_task *task) {
-    struct offload *offload = offload_ahead(task);
-    ahead_look(offload->ahead, offload->slice.bytes, true);
-    end_part(offload);
-}
-
 static void check(struct offload *offload) {
     const int64_t began_ns = reactor_clock_ns();
     offload->status = check_message_as(&offload->options, &offload->message, offload->slice.bytes,
@@ -84,20 +64,14 @@ static void check(struct offload *offload) {
     offload->check_ns = reactor_clock_ns() - began_ns;
     if (offload->status == PARLEY_OK && parley_message_is_valid(&offload->message)) {
         offload->status = find_size(offload);
-    } else if (offload->ahead != NULL) {
-        atomic_store(&offload->ahead->is_unwanted, true);
+        if (offload->status == PARLEY_OK) {
+            offload->prepared = prepare(offload);
+        }
     }
 }
 
 static void work(struct worker_pool_task *task) {
-    struct offload *offload = offload_of(task);
-    struct worker_pool *pool = offload->options.gateway->worker_pool;
-    check(offload);
-    if (offload->ahead != NULL && worker_pool_withdraw(pool, &offload->ahead_task)) {
-        offload->is_withdrawn = true;
-        look_ahead(&offload->ahead_task);
-    }
-    end_part(offload);
+    check(offload_of(task));
 }
 
 static void finish(struct offload *offload) {
@@ -108,24 +82,12 @@ static void finish(struct offload *offload) {
     offload->done(offload, offload->context);
 }
 
-static void deliver(struct offload *offload, unsigned count) {
-    offload->undelivered -= count;
-    if (offload->undelivered == 0) {
-        finish(offload);
-    }
-}
-
 static void on_checked(struct worker_pool_task *task) {
-    struct offload *offload = offload_of(task);
-    deliver(offload, offload->is_withdrawn ? 2 : 1);
-}
-
-static void on_looked_ahead(struct worker_pool_task *task) {
-    deliver(offload_ahead(task), 1);
+    finish(offload_of(task));
 }
 
 struct offload *offload_begin(const struct request_options *options,
-                              const struct parley_slice *slice, struct ahead *ahead,
+                              const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
     const size_t limit = deposit_limit(options);
@@ -137,7 +99,6 @@ struct offload *offload_begin(const struct request_options *options,
         return NULL;
     }
     *offload = (struct offload){.task = {.work = work, .done = on_checked},
-                                .ahead_task = {.work = look_ahead, .done = on_looked_ahead},
                                 .options = *options,
                                 .slice = *slice,
                                 .done = done,
@@ -150,18 +111,7 @@ struct offload *offload_begin(const struct request_options *options,
         offload->payload.limit_bytes = offload->limits.most;
     }
     LIST_INSERT_HEAD(&gateway->offloads, offload, links);
-    if (ahead != NULL) {
-        ahead->member = deposit_member_ahead(options, slice->bytes.length, limit);
-        offload->ahead = ahead->member != NULL ? ahead : NULL;
-        offload->deposit.ahead = offload->ahead;
-    }
-    const bool has_two = offload->ahead != NULL;
-    offload->undelivered = has_two ? 2 : 1;
-    atomic_init(&offload->has_part, !has_two);
     worker_pool_submit(gateway->completions, &offload->task);
-    if (has_two) {
-        worker_pool_submit(gateway->completions, &offload->ahead_task);
-    }
     return offload;
 }
 

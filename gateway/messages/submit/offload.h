@@ -12,17 +12,13 @@
 #define OFFLOAD_BYTES_MIN (256u * 1024)
 
 struct offload {
-    struct worker_pool_task task, ahead_task;
-    unsigned undelivered;           /* tasks */
-    atomic_bool has_part;           /* of the two that `prepare` waits for, one is done */
-    bool is_withdrawn;              /* ahead_task; known once `task` is delivered */
+    struct worker_pool_task task;
     struct request_options options; /* a copy, but for its texts, which are borrowed … */
     struct parley_slice slice;      /* … like the bytes: they stay, unchanged, until `done` */
     void (*done)(struct offload *offload, void *context);
     void *context;
     struct size_limits limits;
     size_t deposit_limit;
-    struct ahead *ahead;       /* of the second task; NULL: there is none */
     LIST_ENTRY(offload) links; /* of the gateway's, until `done` */
 
     /* The result. */
@@ -38,11 +34,10 @@ struct offload {
 };
 
 /* Begins, if the message is large; `done` follows in a later turn. The result borrows the bytes
- * until offload_release.  `ahead`: as far as it has come, if the message is alone; NULL: there is
- * none. It is borrowed until `done`.  Returns: NULL when it is not large, or there is no memory or
- * no worker pool: the caller checks it. */
+ * until offload_release.  Returns: NULL when it is not large, or there is no memory or no worker
+ * pool: the caller checks it. */
 struct offload *offload_begin(const struct request_options *options,
-                              const struct parley_slice *slice, struct ahead *ahead,
+                              const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context);
 /* What is to be published. */
 static inline struct parley_bytes offload_payload(const struct offload *offload) {

@@ -18,8 +18,7 @@ enum { LARGE_BYTES_MIN = 8 << 20 };
 
 void single_enter(struct single *single, enum single_phase phase) {
     static const unsigned allowed[] = {
-        [SINGLE_RECEIVING] = PHASE(SINGLE_SETTLING) | PHASE(SINGLE_CHECKING),
-        [SINGLE_SETTLING] = PHASE(SINGLE_CHECKING) | PHASE(SINGLE_IDLE),
+        [SINGLE_RECEIVING] = PHASE(SINGLE_CHECKING),
         [SINGLE_CHECKING] = PHASE(SINGLE_IDLE),
         [SINGLE_IDLE] = PHASE(SINGLE_DISPATCHED) | PHASE(SINGLE_UPLOADING) |
                         PHASE(SINGLE_PUBLISHED) | PHASE(SINGLE_COMPARING) |
@@ -34,13 +33,7 @@ void single_enter(struct single *single, enum single_phase phase) {
     single->phase = (enum single_phase)phase_after(allowed, single->phase, phase);
 }
 
-/* While the pool reads it, it stays. */
 void single_drop_body(struct single *single) {
-    if (!ahead_settle(&single->ahead, single->options.gateway)) {
-        atomic_store(&single->ahead.ahead.is_unwanted, true);
-        single->is_body_dropped = true;
-        return;
-    }
     parley_buffer_finish(&single->body);
     budget_uncover(single->options.gateway->budget, &single->held);
 }
@@ -58,9 +51,6 @@ void single_destroy(struct single *single) {
     deposit_begin_finish(&single->begin);
     single_drop_offload(single);
     single_drop_body(single);
-    if (single->ahead.ahead.phase != AHEAD_NEW) {
-        ahead_finish(&single->ahead.ahead);
-    }
     parley_buffer_finish(&single->answer);
     receipt_finish(&single->receipt);
     gateway_forget_message(single->options.gateway, single->options.protocol);
@@ -69,7 +59,7 @@ void single_destroy(struct single *single) {
 }
 
 void single_destroy_if_over(struct single *single) {
-    if (single->request == NULL && ahead_settle(&single->ahead, single->options.gateway) &&
+    if (single->request == NULL &&
         (single->phase == SINGLE_RECEIVING || single->phase == SINGLE_IDLE)) {
         single_destroy(single);
     }
@@ -275,8 +265,7 @@ static void check(struct single *single) {
     single_enter(single, SINGLE_CHECKING);
     single_drop_offload(single);
     if (slice.bytes.length <= request_message_bytes_max(options)) {
-        single->offload =
-            offload_begin(options, &slice, &single->ahead.ahead, on_offload_done, single);
+        single->offload = offload_begin(options, &slice, on_offload_done, single);
     }
     if (single->offload == NULL) {
         const enum parley_status status = check_message(options, slice.bytes, slice.origin);
@@ -316,42 +305,6 @@ static void make_room_for_large(struct single *single, size_t bytes_max) {
     }
 }
 
-/* What the pool reads must not move when more comes: so there is room for all of it. */
-static void look_ahead(struct single *single) {
-    const struct parley_buffer *body = &single->body;
-    if (single->ahead.ahead.member != NULL && body->length >= LARGE_BYTES_MIN &&
-        (uint64_t)http_request_content_length(single->request) <= body->capacity) {
-        ahead_go_on(&single->ahead, single->options.gateway, parley_buffer_bytes(body));
-    }
-}
-
-/* The pool is done with what of the body it had. */
-static void on_ahead(struct ahead_task *task) {
-    struct single *single = OWNER_OF(task, struct single, ahead);
-    if (single->is_body_dropped) {
-        single_drop_body(single);
-    } else if (single->phase == SINGLE_RECEIVING && single->request != NULL) {
-        look_ahead(single);
-    } else if (single->phase == SINGLE_SETTLING && single->options.gateway->completions != NULL) {
-        check(single);
-    } else if (single->phase == SINGLE_SETTLING) { /* the worker is ending */
-        single_enter(single, SINGLE_IDLE);
-        single_fail(single, PARLEY_E_IO);
-    }
-    single_destroy_if_over(single);
-}
-
-/* Of a large body whose length is known, and that may go to an object store. */
-static void prepare_ahead(struct single *single, int64_t length) {
-    const struct request_options *options = &single->options;
-    if (length >= LARGE_BYTES_MIN && options->coding == CODING_IDENTITY &&
-        (uint64_t)length <= request_message_bytes_max(options)) {
-        single->ahead.ahead.member =
-            deposit_member_ahead(options, (size_t)length, deposit_limit(options));
-        single->ahead.done = on_ahead;
-    }
-}
-
 /* Takes all of it, and keeps what it needs. */
 static size_t single_body(void *state, struct parley_bytes bytes) {
     struct single *single = state;
@@ -365,8 +318,6 @@ static size_t single_body(void *state, struct parley_bytes bytes) {
     }
     if (!budget_cover(single->options.gateway->budget, &single->held, single->body.length)) {
         refuse_overloaded(single);
-    } else {
-        look_ahead(single);
     }
     return bytes.length;
 }
@@ -383,10 +334,8 @@ static void single_end(void *state) {
     charge_body(single);
     if (single->body.has_failed) {
         single_fail(single, PARLEY_E_MEMORY);
-    } else if (ahead_settle(&single->ahead, single->options.gateway)) {
-        check(single);
     } else {
-        single_enter(single, SINGLE_SETTLING);
+        check(single);
     }
 }
 
@@ -442,9 +391,7 @@ static void *single_create(const struct request_options *options, enum parley_fr
         return NULL;
     }
     single->options.is_alone = true;
-    const int64_t length = http_request_content_length(request);
-    deposit_begin(&single->begin, &single->options, length);
-    prepare_ahead(single, length);
+    deposit_begin(&single->begin, &single->options, http_request_content_length(request));
     return single;
 }
 

@@ -14,8 +14,6 @@
 enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
 /*   RECEIVING ── the body has ended ──▶ CHECKING ── verdict ──▶ IDLE
- *   RECEIVING ── it has ended, and the pool reads it ──▶ SETTLING ── the pool is done ──▶ CHECKING
- *   SETTLING ── the worker ends ──▶ IDLE
  *
  *   IDLE ── earlier messages decide on it ──▶ DISPATCHED ── settled ──▶ IDLE
  *   IDLE ── a part goes to the object store ──▶ UPLOADING ── done ──▶ IDLE
@@ -26,7 +24,6 @@ enum { ANSWER_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
  */
 enum single_phase {
     SINGLE_RECEIVING,
-    SINGLE_SETTLING,      /* the pool still reads what it had of the body */
     SINGLE_CHECKING,      /* by the worker pool, or right now */
     SINGLE_IDLE,          /* it waits for nothing: it is answered, or about to be */
     SINGLE_DISPATCHED,    /* the dispatch has it */
@@ -42,8 +39,6 @@ struct single {
     struct http_request *request; /* NULL once it is gone */
     enum single_phase phase;
     struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
-    struct ahead_task ahead;     /* what is looked for in it while it arrives … */
-    bool is_body_dropped;        /* … and then it is dropped */
     struct parley_buffer answer; /* other than a receipt; of an invalid message that halts, the
                                     detail, NUL, and the members of the problem */
     struct receipt receipt;

@@ -112,17 +112,6 @@ void object_pointer_write(const struct object_pointer *pointer, struct parley_bu
  * Returns: PARLEY_E_UNSUPPORTED: it has none, or is not JSON. */
 enum parley_status object_place_find(struct parley_bytes payload, const char *member,
                                      size_t *out_start, size_t *out_end) PARLEY_MUST_CHECK;
-/* The same in steps, for what is to be read only once: where the value begins, … */
-enum parley_status object_place_begin(struct parley_bytes payload, const char *member,
-                                      size_t *out_start) PARLEY_MUST_CHECK;
-/* … and how far it goes, piece by piece.  Zeroed at first. */
-struct object_scan {
-    size_t depth;
-    bool is_in_string, is_escaped;
-    bool is_over; /* the last piece had its end: what follows it, blanks before that included */
-};
-/* Returns: how many bytes of the piece belong to the value. */
-size_t object_scan_piece(struct object_scan *scan, struct parley_bytes piece);
 /* Reads a pointer, the whole of `text`.  Owns: texts are in `text` or in the arena.
  * Returns: PARLEY_E_UNSUPPORTED: it is none; PARLEY_E_MEMORY. */
 enum parley_status object_pointer_read(struct parley_bytes text, struct parley_arena *arena,

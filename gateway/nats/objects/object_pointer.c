@@ -55,67 +55,40 @@ static bool step(struct scan *scan, char c) {
     return true;
 }
 
-/* Goes on in a string, up to its closing quote. */
-static const char *scan_string(struct object_scan *scan, const char *at, const char *end) {
-    at += scan->is_escaped && at < end;
-    scan->is_escaped = false;
-    while ((at = json_string_plain(at, end)) < end) {
-        const char c = *at++;
-        if (c == '"') {
-            scan->is_in_string = false;
-            break;
-        }
-        scan->is_escaped = c == '\\' && at == end;
-        at += c == '\\' && at < end;
-    }
-    return at;
-}
-
-size_t object_scan_piece(struct object_scan *scan, struct parley_bytes piece) {
-    const char *at = piece.data, *end = at + piece.length;
-    while (at < end && !scan->is_over) {
-        if (scan->is_in_string) {
-            at = scan_string(scan, at, end);
-            continue;
-        }
-        switch (*at) {
-        case '"':
-            scan->is_in_string = true;
-            break;
-        case '{':
-        case '[':
-            scan->depth++;
-            break;
-        case '}':
-        case ']':
-            scan->is_over = scan->depth == 0;
-            scan->depth--;
-            break;
-        case ',':
-            scan->is_over = scan->depth == 0;
-            break;
-        default:
-            break;
-        }
-        at += !scan->is_over;
-    }
-    return (size_t)(at - piece.data);
-}
-
 /* Steps over a string from its quote on.  Returns: false: it does not end. */
 static bool skip_string(struct scan *scan) {
-    struct object_scan string = {.is_in_string = true};
-    scan->at = scan_string(&string, scan->at + 1, scan->end);
-    return !string.is_in_string;
+    scan->at++;
+    while ((scan->at = json_string_plain(scan->at, scan->end)) < scan->end) {
+        const char c = *scan->at++;
+        if (c == '"') {
+            return true;
+        }
+        scan->at += c == '\\' && scan->at < scan->end;
+    }
+    return false;
 }
 
 /* Steps over a value, up to what follows it: a comma, a bracket.  Returns: false: it does not end.
  */
 static bool skip_value(struct scan *scan) {
-    struct object_scan value = {0};
-    scan->at +=
-        object_scan_piece(&value, (struct parley_bytes){scan->at, (size_t)(scan->end - scan->at)});
-    return value.is_over;
+    size_t depth = 0;
+    while (scan->at < scan->end) {
+        const char c = *scan->at;
+        if (c == '"') {
+            if (!skip_string(scan)) {
+                return false;
+            }
+            continue;
+        }
+        const bool is_end = c == '}' || c == ']';
+        if (depth == 0 && (is_end || c == ',')) {
+            return true;
+        }
+        depth += c == '{' || c == '[';
+        depth -= is_end;
+        scan->at++;
+    }
+    return false;
 }
 
 /* Steps over a key.  Returns: false: there is none. */
@@ -167,14 +140,6 @@ static bool find_value(struct scan *scan, const char *member) {
         before = ',';
     }
     return false;
-}
-
-enum parley_status object_place_begin(struct parley_bytes payload, const char *member,
-                                      size_t *out_start) {
-    struct scan scan = {payload.data, payload.data + payload.length};
-    const bool is_there = find_value(&scan, member);
-    *out_start = (size_t)(scan.at - payload.data);
-    return is_there ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
 }
 
 enum parley_status object_place_find(struct parley_bytes payload, const char *member,
