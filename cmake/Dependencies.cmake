@@ -51,6 +51,7 @@ parley_library(LIBSSL libssl-dev libssl>=3)
 parley_library(ZLIB zlib1g-dev zlib)
 parley_library(ZSTD libzstd-dev libzstd)
 parley_library(YAML libyaml-dev yaml-0.1)
+parley_library(CURL libcurl4-openssl-dev libcurl>=7.88)
 
 # PARLEY_BUILDS_TESTS: PARLEY_TESTS with AUTO decided.
 set(PARLEY_BUILDS_TESTS ${PARLEY_TESTS})

@@ -39,7 +39,8 @@ as_root() {
 # shellcheck disable=SC2034
 build_packages=(gcc libc6-dev make cmake pkg-config
     libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev libssl-dev
-    'libmsgpack-c-dev|libmsgpack-dev' libcmark-dev libyaml-dev libzstd-dev zlib1g-dev)
+    'libmsgpack-c-dev|libmsgpack-dev' libcmark-dev libyaml-dev libzstd-dev zlib1g-dev
+    libcurl4-openssl-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
 
@@ -78,6 +79,7 @@ is_provided() { # PACKAGE
     libcmark-dev) pkg-config --exists libcmark ;;
     libyaml-dev) pkg-config --exists yaml-0.1 ;;
     libzstd-dev) pkg-config --exists libzstd ;;
+    libcurl4-openssl-dev) pkg-config --exists libcurl ;;
     zlib1g-dev) pkg-config --exists zlib ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     gcc | libc6-dev) command -v cc ;;

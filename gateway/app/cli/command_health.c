@@ -97,14 +97,15 @@ static void print_ready(struct http_client *client) {
     }
 }
 
-static int ask(const struct http_client_url *url, const struct tls_client_options *tls) {
+static int ask(const struct http_client_url *url, const struct http_client_tls *tls) {
     const bool has_path = url->path[0] != '\0' && strcmp(url->path, "/") != 0;
     const struct http_client_request request = {.path = has_path ? url->path : "/readyz",
                                                 .tls = *tls};
     struct http_client client;
     int status = EXIT_FAILURE;
-    http_client_init(&client);
-    if (!http_client_open(&client, url, &request, DEADLINE_MS)) {
+    if (!http_client_init(&client)) {
+        terminal_error("%s", parley_status_text(PARLEY_E_MEMORY));
+    } else if (!http_client_ask(&client, url, &request, DEADLINE_MS)) {
         terminal_error("no answer from %s port %s: %s", url->host, url->port, client.error);
     } else if (client.status != 200) {
         print_not_ready(&client, url);
@@ -118,7 +119,7 @@ static int ask(const struct http_client_url *url, const struct tls_client_option
 
 int command_health(int argc, char **argv) {
     struct arguments arguments = {.command = "health", .flags = flags, .argc = argc, .argv = argv};
-    struct tls_client_options tls = {.host = NULL};
+    struct http_client_tls tls = {.ca = NULL};
     const char *url = NULL, *path = NULL, *value;
     const char **const texts[] = {
         [CONFIG] = &path, [CA] = &tls.ca, [CERT] = &tls.cert, [KEY] = &tls.key};
@@ -150,7 +151,7 @@ int command_health(int argc, char **argv) {
     }
     /* This machine's certificate is not verified: what is said is not secret, nor is what is asked,
      * and who answers at this machine's address is the machine's concern. */
-    tls.host = url != NULL ? target.host : NULL;
+    tls.trusts_any_server = url == NULL;
     const int status = url == NULL ? find_local(path, &target) : -1;
     return status < 0 ? ask(&target, &tls) : status;
 }

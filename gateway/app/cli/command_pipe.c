@@ -104,7 +104,6 @@ static bool take_url(struct pipe_options *options, const char *url) {
         terminal_error("the URL is that of a server, without '?' and '#'");
         return false;
     }
-    options->tls.host = options->url.host;
     if (strcmp(options->url.path, "/") == 0) {
         options->url.path = "";
     }

@@ -3,27 +3,19 @@
 #include "http_client.h"
 
 #include <errno.h>
-#include <netdb.h>
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-#include <poll.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
-#include <sys/socket.h>
-#include <unistd.h>
+
+#include <jansson.h>
 
 #include "reactor.h"
 #include "terminal.h"
 
-bool http_client_fail(struct http_client *client, const char *why) {
-    snprintf(client->error, sizeof client->error, "%s", why);
-    return false;
-}
-
 /* ---- the URL ---- */
 
-/* Skips http:// or https://.  Returns: NULL: neither. */
+/* Skips http:// or https://.  Returns: NULL for any other scheme. */
 static const char *skip_scheme(const char *url, bool *out_is_tls) {
     *out_is_tls = strncmp(url, "https://", 8) == 0;
     return *out_is_tls ? url + 8 : strncmp(url, "http://", 7) == 0 ? url + 7 : NULL;
@@ -74,276 +66,252 @@ bool http_client_read_url(const char *url, struct http_client_url *out) {
     return false;
 }
 
-/* ---- the connection ---- */
+/* ---- what libcurl reports ---- */
 
-/* Waits until the socket is ready for `events`.  Returns: 0, or an errno. */
-static int await(const struct http_client *client, int fd, short events) {
-    return tls_client_await(fd, events, client->deadline_ms, client->wake_fd);
+static void fail(struct http_client *client, const char *why) {
+    snprintf(client->error, sizeof client->error, "%s", why);
+    client->has_failed = client->is_over = true;
 }
 
-static int connect_one(struct http_client *client, const struct addrinfo *address) {
-    const int fd = socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
-    if (fd < 0) {
-        return errno;
+static size_t on_header(char *data, size_t size, size_t count, void *context) {
+    struct http_client *client = context;
+    const size_t length = size * count;
+    if (length >= 5 && memcmp(data, "HTTP/", 5) == 0) {
+        snprintf(client->status_line, sizeof client->status_line, "%.*s",
+                 (int)strcspn(data, "\r\n"), data); /* a line ends it */
+    } else if (length <= 2) {
+        long status = 0;
+        (void)curl_easy_getinfo(client->easy, CURLINFO_RESPONSE_CODE, &status);
+        client->status = (unsigned)status;
+        client->has_head = status / 100 != 1;
     }
-    int error = connect(fd, address->ai_addr, address->ai_addrlen) == 0 ? 0 : errno;
-    if (error == EINPROGRESS) {
-        error = await(client, fd, POLLOUT);
-        socklen_t size = sizeof error;
-        if (error == 0 && getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) != 0) {
-            error = errno;
-        }
+    return length;
+}
+
+static size_t on_body(const char *data, size_t size, size_t count, void *context) {
+    struct http_client *client = context;
+    parley_buffer_append(&client->received, (struct parley_bytes){data, size * count});
+    return client->received.has_failed ? 0 : size * count;
+}
+
+/* libcurl's own text of a connection that fails does not say why. */
+static void on_end(struct http_client *client, CURLcode result) {
+    long error = 0;
+    client->is_over = true;
+    if (result == CURLE_COULDNT_CONNECT) {
+        (void)curl_easy_getinfo(client->easy, CURLINFO_OS_ERRNO, &error);
     }
     if (error != 0) {
-        close(fd);
-        return error;
-    }
-    const int yes = 1; /* a head and its body are two writes */
-    (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &yes, sizeof yes);
-    client->fd = fd;
-    return 0;
-}
-
-static bool connect_any(struct http_client *client, const struct http_client_url *url) {
-    const struct addrinfo hints = {.ai_socktype = SOCK_STREAM};
-    struct addrinfo *addresses;
-    const int resolved = getaddrinfo(url->host, url->port, &hints, &addresses);
-    if (resolved != 0) {
-        return http_client_fail(client, gai_strerror(resolved));
-    }
-    int error = ETIMEDOUT;
-    for (const struct addrinfo *at = addresses;
-         at != NULL && reactor_clock_ms() < client->deadline_ms; at = at->ai_next) {
-        error = connect_one(client, at);
-        if (error == 0) {
-            break;
-        }
-    }
-    freeaddrinfo(addresses);
-    return error == 0 || http_client_fail(client, strerror(error));
-}
-
-static bool send_plain(struct http_client *client, struct parley_bytes bytes) {
-    while (bytes.length > 0) {
-        const ssize_t sent = send(client->fd, bytes.data, bytes.length, MSG_NOSIGNAL);
-        const int error = sent >= 0                           ? 0
-                          : errno == EAGAIN || errno == EINTR ? await(client, client->fd, POLLOUT)
-                                                              : errno;
-        if (error != 0) {
-            return http_client_fail(client, strerror(error));
-        }
-        const size_t count = sent > 0 ? (size_t)sent : 0;
-        bytes = (struct parley_bytes){bytes.data + count, bytes.length - count};
-    }
-    return true;
-}
-
-static bool send_all(struct http_client *client, struct parley_bytes bytes) {
-    if (!client->is_tls) {
-        return send_plain(client, bytes);
-    }
-    client->tls.deadline_ms = client->deadline_ms;
-    return tls_client_send(&client->tls, bytes) || http_client_fail(client, client->tls.error);
-}
-
-static ssize_t receive_plain(struct http_client *client, char *out, size_t size) {
-    for (;;) {
-        int error = await(client, client->fd, POLLIN);
-        const ssize_t got = error == 0 ? recv(client->fd, out, size, 0) : -1;
-        if (got >= 0) {
-            return got;
-        }
-        error = error == 0 ? errno : error;
-        if (error != EAGAIN && error != EINTR) {
-            http_client_fail(client, strerror(error));
-            return -1;
+        fail(client, strerror((int)error));
+    } else if (result != CURLE_OK) {
+        client->has_failed = true;
+        if (client->error[0] == '\0') {
+            fail(client, curl_easy_strerror(result));
         }
     }
 }
 
-ssize_t http_client_receive_bytes(struct http_client *client, char *out, size_t size) {
-    if (!client->is_tls) {
-        return receive_plain(client, out, size);
+/* Waits until something can be done, and does it. */
+static void work(struct http_client *client) {
+    struct curl_waitfd wake = {.fd = client->wake_fd, .events = CURL_WAIT_POLLIN};
+    const int64_t left_ms = client->deadline_ms - reactor_clock_ms();
+    int count;
+    if (left_ms <= 0) {
+        fail(client, strerror(ETIMEDOUT));
+        return;
     }
-    client->tls.deadline_ms = client->deadline_ms;
-    const ssize_t got = tls_client_receive(&client->tls, out, size);
-    if (got < 0) {
-        http_client_fail(client, client->tls.error);
+    (void)curl_multi_poll(client->multi, &wake, client->wake_fd >= 0,
+                          left_ms < INT_MAX ? (int)left_ms : INT_MAX, NULL);
+    if (wake.revents != 0) {
+        fail(client, strerror(ECANCELED));
+        return;
     }
-    return got;
+    (void)curl_multi_perform(client->multi, &count);
+    const CURLMsg *message = curl_multi_info_read(client->multi, &count);
+    if (message != NULL) {
+        on_end(client, message->data.result);
+    }
 }
 
 /* ---- the request ---- */
 
-static void write_head(struct parley_buffer *out, const struct http_client_url *url,
-                       const struct http_client_request *request) {
-    const bool is_6 = strchr(url->host, ':') != NULL, is_post = request->media_type != NULL;
-    parley_buffer_format(out, "%s %s HTTP/1.%d\r\nHost: %s%s%s:%s\r\n", is_post ? "POST" : "GET",
-                         request->path, is_post, is_6 ? "[" : "", url->host, is_6 ? "]" : "",
-                         url->port);
-    if (is_post) {
-        parley_buffer_format(out, "Content-Type: %s\r\nContent-Length: %zu\r\n",
-                             request->media_type, request->body.length);
-    } else {
-        parley_buffer_text(out, "Connection: close\r\n");
-    }
-    if (request->token != NULL) {
-        parley_buffer_format(out, "Authorization: Bearer %s\r\n", request->token);
-    }
-    parley_buffer_text(out, "\r\n");
+static bool set(CURL *easy, CURLoption option, const void *value) {
+    return curl_easy_setopt(easy, option, value) == CURLE_OK;
 }
 
-static bool send_head(struct http_client *client, const struct http_client_url *url,
-                      const struct http_client_request *request) {
+static bool set_number(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value) == CURLE_OK;
+}
+
+/* With CURLOPT_CAINFO alone Debian's libcurl would still trust its folder of authorities. The
+ * variable is OpenSSL's, which libcurl does not read. */
+static bool set_tls(CURL *easy, const struct http_client_tls *tls) {
+    const char *ca = tls->ca != NULL ? tls->ca : getenv("SSL_CERT_FILE");
+    return set_number(easy, CURLOPT_SSLVERSION, CURL_SSLVERSION_TLSv1_2) &&
+           set_number(easy, CURLOPT_SSL_VERIFYPEER, !tls->trusts_any_server) &&
+           set_number(easy, CURLOPT_SSL_VERIFYHOST, tls->trusts_any_server ? 0 : 2) &&
+           (ca == NULL || (set(easy, CURLOPT_CAINFO, ca) && set(easy, CURLOPT_CAPATH, NULL))) &&
+           set(easy, CURLOPT_SSLCERT, tls->cert) && set(easy, CURLOPT_SSLKEY, tls->key);
+}
+
+static bool set_url(CURL *easy, const struct http_client_url *url, const char *path) {
+    const bool is_6 = strchr(url->host, ':') != NULL;
     struct parley_buffer text;
     parley_buffer_init(&text);
-    write_head(&text, url, request);
-    const bool is_sent = parley_buffer_status(&text) == PARLEY_OK
-                             ? send_all(client, parley_buffer_bytes(&text))
-                             : http_client_fail(client, strerror(ENOMEM));
+    parley_buffer_format(&text, "http%s://%s%s%s:%s%s", url->is_tls ? "s" : "", is_6 ? "[" : "",
+                         url->host, is_6 ? "]" : "", url->port, path);
+    parley_buffer_char(&text, '\0');
+    const bool is_set = !text.has_failed && set(easy, CURLOPT_URL, text.data);
     parley_buffer_finish(&text);
-    return is_sent;
+    return is_set && set_number(easy, CURLOPT_PATH_AS_IS, 1) && set(easy, CURLOPT_PROXY, "") &&
+           set_number(easy, CURLOPT_HTTP_VERSION, CURL_HTTP_VERSION_1_1);
 }
 
-/* In pieces, so that a large body may take long as long as it moves. */
-static bool send_body(struct http_client *client, struct parley_bytes body, int64_t wait_ms) {
-    enum { PIECE = 65536 };
-    bool is_sent = true;
-    for (size_t at = 0; is_sent && at < body.length; at += PIECE) {
-        const size_t left = body.length - at;
-        is_sent =
-            send_all(client, (struct parley_bytes){body.data + at, left < PIECE ? left : PIECE});
-        client->deadline_ms = reactor_clock_ms() + wait_ms;
-    }
-    return is_sent;
+static bool add_header(struct http_client *client, const char *name, const char *value) {
+    struct parley_buffer line;
+    parley_buffer_init(&line);
+    parley_buffer_format(&line, "%s%s", name, value);
+    parley_buffer_char(&line, '\0');
+    struct curl_slist *headers =
+        line.has_failed ? NULL : curl_slist_append(client->headers, line.data);
+    parley_buffer_finish(&line);
+    client->headers = headers != NULL ? headers : client->headers;
+    return headers != NULL;
 }
 
-/* ---- the head of the answer ---- */
-
-/* Reads on, up to the size of `head`.  Returns: false at the end, or if it failed. */
-static bool read_more(struct http_client *client) {
-    const size_t room = sizeof client->head - 1 - client->length;
-    const ssize_t got = room > 0
-                            ? http_client_receive_bytes(client, client->head + client->length, room)
-                            : (ssize_t)0;
-    client->length += got > 0 ? (size_t)got : 0;
-    client->head[client->length] = '\0';
-    return got > 0;
+/* Without the header Expect, which would delay large bodies where a proxy does not answer it. */
+static bool set_message(struct http_client *client, const struct http_client_request *request) {
+    CURL *easy = client->easy;
+    const bool is_post = request->media_type != NULL;
+    return (!is_post || (add_header(client, "Content-Type: ", request->media_type) &&
+                         add_header(client, "Expect:", "") &&
+                         curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
+                                          (curl_off_t)request->body.length) == CURLE_OK &&
+                         set(easy, CURLOPT_POSTFIELDS, request->body.data))) &&
+           (request->token == NULL ||
+            add_header(client, "Authorization: Bearer ", request->token)) &&
+           set(easy, CURLOPT_HTTPHEADER, client->headers);
 }
 
-static bool read_one_head(struct http_client *client) {
-    const char *end;
-    while ((end = strstr(client->head, "\r\n\r\n")) == NULL) {
-        if (!read_more(client)) {
-            return client->error[0] == '\0' &&
-                   http_client_fail(client, client->length == 0 ? "the connection was closed"
-                                                                : "the answer is not HTTP");
-        }
-    }
-    client->body = (size_t)(end + 4 - client->head);
-    return sscanf(client->head, "HTTP/1.%*1[01] %3u", &client->status) == 1 ||
-           http_client_fail(client, "the answer is not HTTP");
-}
-
-/* After any interim answers (1xx). */
-static bool read_head(struct http_client *client) {
-    bool is_read = read_one_head(client);
-    while (is_read && client->status / 100 == 1) {
-        client->length -= client->body;
-        memmove(client->head, client->head + client->body, client->length + 1);
-        is_read = read_one_head(client);
-    }
-    return is_read && http_body_begin(client);
-}
-
-struct parley_bytes http_client_header(const struct http_client *client, const char *name) {
-    const size_t length = strlen(name);
-    const char *line = strstr(client->head, "\r\n"), *end = client->head + client->body;
-    for (; line != NULL && line + 2 < end; line = strstr(line + 2, "\r\n")) {
-        if (strncasecmp(line + 2, name, length) == 0 && line[2 + length] == ':') {
-            const char *value = line + 2 + length + 1;
-            value += strspn(value, " \t");
-            return (struct parley_bytes){value, strcspn(value, "\r\n")};
-        }
-    }
-    return (struct parley_bytes){0};
+static bool set_callbacks(struct http_client *client) {
+    CURL *easy = client->easy;
+    return set_number(easy, CURLOPT_NOSIGNAL, 1) && set(easy, CURLOPT_ERRORBUFFER, client->error) &&
+           curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header) == CURLE_OK &&
+           set(easy, CURLOPT_HEADERDATA, client) &&
+           curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body) == CURLE_OK &&
+           set(easy, CURLOPT_WRITEDATA, client);
 }
 
 /* ---- all of it ---- */
 
-static void forget_answer(struct http_client *client) {
+static void forget_request(struct http_client *client) {
+    (void)curl_multi_remove_handle(client->multi, client->easy);
+    curl_easy_reset(client->easy);
+    curl_slist_free_all(client->headers);
+    parley_buffer_clear(&client->received);
+    client->headers = NULL;
     client->status = 0;
-    client->is_kept = false;
-    client->error[0] = client->head[0] = '\0';
-    client->length = client->body = 0;
-    client->framing = HTTP_CLIENT_UNTIL_CLOSE;
-    client->ready = (struct parley_bytes){0};
+    client->error[0] = client->status_line[0] = '\0';
+    client->has_head = client->is_over = client->has_failed = client->is_given = false;
 }
 
-void http_client_init(struct http_client *client) {
-    client->fd = client->wake_fd = -1;
-    client->is_tls = false;
-    forget_answer(client);
+bool http_client_init(struct http_client *client) {
+    client->wake_fd = -1;
+    client->headers = NULL;
+    parley_buffer_init(&client->received);
+    client->multi = curl_multi_init();
+    client->easy = curl_easy_init();
+    return client->multi != NULL && client->easy != NULL;
 }
 
-static bool connect_to(struct http_client *client, const struct http_client_url *url,
-                       const struct http_client_request *request) {
-    client->tls.deadline_ms = client->deadline_ms;
-    client->tls.wake_fd = client->wake_fd;
-    if (!connect_any(client, url)) {
-        return false;
+/* A large body may take long as long as it moves. */
+static void extend(struct http_client *client, int64_t wait_ms, curl_off_t *sent) {
+    curl_off_t now_sent = 0;
+    (void)curl_easy_getinfo(client->easy, CURLINFO_SIZE_UPLOAD_T, &now_sent);
+    if (now_sent != *sent) {
+        client->deadline_ms = reactor_clock_ms() + wait_ms;
     }
-    client->is_tls = url->is_tls;
-    return !url->is_tls || tls_client_open(&client->tls, client->fd, &request->tls) ||
-           http_client_fail(client, client->tls.error);
-}
-
-bool http_client_open(struct http_client *client, const struct http_client_url *url,
-                      const struct http_client_request *request, int64_t wait_ms) {
-    client->deadline_ms = reactor_clock_ms() + wait_ms;
-    return connect_to(client, url, request) && send_head(client, url, request) && read_head(client);
-}
-
-/* What a server sends between two answers is its end of the connection. */
-static bool can_be_used_again(const struct http_client *client) {
-    struct pollfd fd = {.fd = client->fd, .events = POLLIN};
-    return client->fd >= 0 && client->is_kept && client->framing == HTTP_CLIENT_ENDED &&
-           client->body == client->length && poll(&fd, 1, 0) == 0;
-}
-
-/* A server that refuses a request may answer before it has read all of it, and close. */
-static bool read_refusal(struct http_client *client) {
-    char why[sizeof client->error];
-    memcpy(why, client->error, sizeof why);
-    client->error[0] = '\0';
-    if (read_head(client) && client->status >= 400) {
-        client->is_kept = false;
-        return true;
-    }
-    return http_client_fail(client, why);
+    *sent = now_sent;
 }
 
 bool http_client_ask(struct http_client *client, const struct http_client_url *url,
                      const struct http_client_request *request, int64_t wait_ms) {
-    const bool is_open = can_be_used_again(client);
-    if (!is_open) {
-        http_client_finish(client);
-    }
-    forget_answer(client);
+    curl_off_t sent = 0;
+    forget_request(client);
     client->deadline_ms = reactor_clock_ms() + wait_ms;
-    if ((!is_open && !connect_to(client, url, request)) || !send_head(client, url, request)) {
-        return false;
+    if (!set_callbacks(client) || !set_url(client->easy, url, request->path) ||
+        !set_tls(client->easy, &request->tls) || !set_message(client, request) ||
+        curl_multi_add_handle(client->multi, client->easy) != CURLM_OK) {
+        fail(client, strerror(ENOMEM));
     }
-    return send_body(client, request->body, wait_ms) ? read_head(client) : read_refusal(client);
+    while (!client->has_head && !client->is_over) {
+        work(client);
+        extend(client, wait_ms, &sent);
+    }
+    return client->has_head;
+}
+
+const char *http_client_header(const struct http_client *client, const char *name) {
+    struct curl_header *header;
+    return curl_easy_header(client->easy, name, 0, CURLH_HEADER, -1, &header) == CURLHE_OK
+               ? header->value
+               : NULL;
+}
+
+/* What came before a failure is given out first. */
+bool http_client_receive(struct http_client *client, int64_t wait_ms, struct parley_bytes *out) {
+    client->deadline_ms = wait_ms > 0 ? reactor_clock_ms() + wait_ms : client->deadline_ms;
+    if (client->is_given) {
+        parley_buffer_clear(&client->received);
+    }
+    while (client->received.length == 0 && !client->is_over) {
+        work(client);
+    }
+    client->is_given = true;
+    *out = parley_buffer_bytes(&client->received);
+    return out->length > 0 || !client->has_failed;
+}
+
+const char *http_client_body(struct http_client *client) {
+    size_t length = 0;
+    struct parley_bytes piece;
+    while (length < sizeof client->text - 1 && http_client_receive(client, 0, &piece) &&
+           piece.length > 0) {
+        const size_t room = sizeof client->text - 1 - length;
+        const size_t taken = piece.length < room ? piece.length : room;
+        memcpy(client->text + length, piece.data, taken);
+        length += taken;
+    }
+    client->text[length] = '\0';
+    return client->text;
+}
+
+/* Appends the line with the status, and the detail of a problem that the body is. */
+static void explain(struct http_client *client, struct parley_buffer *out) {
+    json_t *problem = json_loads(http_client_body(client), JSON_DISABLE_EOF_CHECK, NULL);
+    const char *detail = json_string_value(json_object_get(problem, "detail"));
+    terminal_append_clean(out, client->status_line);
+    if (detail != NULL) {
+        parley_buffer_text(out, ": ");
+        terminal_append_clean(out, detail);
+    }
+    parley_buffer_char(out, '\0');
+    json_decref(problem);
+}
+
+void http_client_print_refusal(struct http_client *client, const char *what, const char *advice) {
+    struct parley_buffer why;
+    parley_buffer_init(&why);
+    explain(client, &why);
+    terminal_error("%s: %s%s", what, why.has_failed ? "" : why.data, advice);
+    parley_buffer_finish(&why);
 }
 
 void http_client_finish(struct http_client *client) {
-    if (client->is_tls) {
-        tls_client_close(&client->tls);
+    if (client->multi != NULL && client->easy != NULL) {
+        forget_request(client);
     }
-    if (client->fd >= 0) {
-        close(client->fd);
-    }
-    client->fd = -1;
-    client->is_tls = false;
+    curl_easy_cleanup(client->easy);
+    (void)curl_multi_cleanup(client->multi);
+    parley_buffer_finish(&client->received);
 }

@@ -125,12 +125,16 @@ enum parley_status pipe_convert(struct pipe_converter *converter, struct parley_
 
 /* ---- requests ---- */
 
-void pipe_caller_init(struct pipe_caller *caller, struct pipe *pipe, const char *does) {
+bool pipe_caller_init(struct pipe_caller *caller, struct pipe *pipe, const char *does) {
     *caller = (struct pipe_caller){.pipe = pipe, .does = does, .delay_ms = DELAY_FIRST_MS};
-    http_client_init(&caller->client);
     parley_buffer_init(&caller->path);
     parley_buffer_init(&caller->token);
     parley_splitter_init(&caller->lines, PARLEY_FRAMING_LINES, LINE_BYTES_MAX);
+    if (!http_client_init(&caller->client)) {
+        pipe_fail(pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
+        return false;
+    }
+    return true;
 }
 
 void pipe_caller_finish(struct pipe_caller *caller) {
@@ -177,9 +181,9 @@ static bool split_lines(struct pipe_caller *caller, struct parley_bytes bytes,
     while ((split = parley_splitter_next(&caller->lines, &bytes, &slice)) != PARLEY_SPLIT_MORE) {
         *out_is_whole = split == PARLEY_SPLIT_MESSAGE || split == PARLEY_SPLIT_FAULT;
         if (!*out_is_whole) {
-            http_client_fail(&caller->client, split == PARLEY_SPLIT_SIZE
-                                                  ? "a line of the answer is over 96 MiB"
-                                                  : parley_status_text(PARLEY_E_MEMORY));
+            snprintf(caller->client.error, sizeof caller->client.error, "%s",
+                     split == PARLEY_SPLIT_SIZE ? "a line of the answer is over 96 MiB"
+                                                : parley_status_text(PARLEY_E_MEMORY));
             return false;
         }
         if (split == PARLEY_SPLIT_MESSAGE && !each(context, slice.bytes)) {
@@ -191,19 +195,16 @@ static bool split_lines(struct pipe_caller *caller, struct parley_bytes bytes,
 
 bool pipe_caller_read_lines(struct pipe_caller *caller, int64_t wait_ms,
                             bool (*each)(void *context, struct parley_bytes line), void *context) {
-    enum { PIECE = 65536 };
-    char piece[PIECE];
+    struct parley_bytes piece;
     bool is_whole = true;
-    ssize_t got;
     parley_splitter_finish(&caller->lines);
     parley_splitter_init(&caller->lines, PARLEY_FRAMING_LINES, LINE_BYTES_MAX);
-    while ((got = http_client_receive(&caller->client, piece, sizeof piece, wait_ms)) > 0) {
-        const struct parley_bytes bytes = {piece, (size_t)got};
-        if (!split_lines(caller, bytes, each, context, &is_whole)) {
-            return is_whole;
+    while ((is_whole = http_client_receive(&caller->client, wait_ms, &piece)) && piece.length > 0) {
+        if (!split_lines(caller, piece, each, context, &is_whole)) {
+            break;
         }
     }
-    return got == 0;
+    return is_whole;
 }
 
 /* ---- attempts ---- */
@@ -233,11 +234,8 @@ int64_t pipe_caller_failed(struct pipe_caller *caller, const char *why) {
 int64_t pipe_caller_put_off(struct pipe_caller *caller) {
     char what[512];
     uint64_t seconds;
-    char after[16];
-    const struct parley_bytes header = http_client_header(&caller->client, "Retry-After");
-    snprintf(after, sizeof after, "%.*s", header.length < sizeof after ? (int)header.length : 0,
-             header.data != NULL ? header.data : "");
-    const bool is_asked = quantity_read_count(after, &seconds);
+    const char *after = http_client_header(&caller->client, "Retry-After");
+    const bool is_asked = after != NULL && quantity_read_count(after, &seconds);
     snprintf(what, sizeof what, "cannot %s %s", caller->does, caller->pipe->options->url_text);
     if (!caller->is_in_trouble) {
         http_client_print_refusal(&caller->client, what, "; trying again");

@@ -27,7 +27,7 @@ struct pipe_options {
     const char *token_file; /* … which is read for each request, so that it can be replaced */
     const char *url_text;
     struct http_client_url url;
-    struct tls_client_options tls;
+    struct http_client_tls tls;
     int64_t linger_ms; /* how long to try after the end of standard input */
 };
 
@@ -81,7 +81,9 @@ struct pipe_caller {
     int64_t delay_ms;             /* before the next attempt */
 };
 
-void pipe_caller_init(struct pipe_caller *caller, struct pipe *pipe, const char *does);
+/* Returns: false, after an error message. pipe_caller_finish is to be called whatever the result.
+ */
+bool pipe_caller_init(struct pipe_caller *caller, struct pipe *pipe, const char *does);
 void pipe_caller_finish(struct pipe_caller *caller);
 
 /* A request to `caller->path`, which ends with a NUL.

@@ -150,7 +150,7 @@ static int64_t follow(struct pipe_down *down) {
     if (!pipe_caller_prepare(caller, &request)) {
         return -1;
     }
-    if (!http_client_open(&caller->client, &down->pipe->options->url, &request, SILENCE_MS)) {
+    if (!http_client_ask(&caller->client, &down->pipe->options->url, &request, SILENCE_MS)) {
         return is_over(down) ? -1 : pipe_caller_failed(caller, caller->client.error);
     }
     if (caller->client.status != OK) {
@@ -170,11 +170,9 @@ static int64_t follow(struct pipe_down *down) {
 
 static void run(struct pipe_down *down) {
     const int ended = down->pipe->ended;
+    down->caller.client.wake_fd = ended;
     while (!pipe_is_latched(ended)) {
-        http_client_init(&down->caller.client);
-        down->caller.client.wake_fd = ended;
         const int64_t delay_ms = follow(down);
-        http_client_finish(&down->caller.client);
         if (delay_ms < 0) {
             return;
         }
@@ -188,12 +186,14 @@ void *pipe_down_run(void *pipe) {
         pipe_fail(pipe, "%s", parley_status_text(PARLEY_E_MEMORY));
     } else {
         down->pipe = pipe;
-        pipe_caller_init(&down->caller, pipe, "read from");
+        const bool is_ready = pipe_caller_init(&down->caller, pipe, "read from");
         pipe_converter_init(&down->converter, pipe);
         parley_arena_init(&down->arena, 0);
         parley_buffer_init(&down->data);
         parley_buffer_init(&down->token);
-        run(down);
+        if (is_ready) {
+            run(down);
+        }
         parley_buffer_finish(&down->token);
         parley_buffer_finish(&down->data);
         parley_arena_finish(&down->arena);

@@ -333,14 +333,16 @@ void pipe_up_run(struct pipe *pipe) {
     }
     up->pipe = pipe;
     up->at_once = PIPE_FRAMES_MAX;
-    pipe_caller_init(&up->caller, pipe, "send to");
+    const bool is_ready = pipe_caller_init(&up->caller, pipe, "send to");
     pipe_input_init(&up->input);
     pipe_batch_init(&up->batch);
     pipe_answer_init(&up->answer);
     pipe_converter_init(&up->converter, pipe);
     parley_buffer_init(&up->refusal);
     write_path(up);
-    run(up);
+    if (is_ready) {
+        run(up);
+    }
     parley_buffer_finish(&up->refusal);
     pipe_converter_finish(&up->converter);
     pipe_answer_finish(&up->answer);
