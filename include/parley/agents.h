@@ -9,6 +9,7 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
+struct parley_log_gaps; /* parley/restore.h */
 struct parley_message;
 
 #define PARLEY_AGENT_SOURCES_MAX 16
@@ -33,6 +34,8 @@ struct parley_agent_report {
     const char *at;                 /* when it was stored, RFC 3339 */
     int64_t age_seconds;            /* since then; not negative */
     uint64_t sequence;
+    const struct parley_log_gaps
+        *missing; /* in its log, since its last checkpoint; NULL: not known */
 };
 
 struct parley_agents {

@@ -41,11 +41,24 @@ static enum parley_status report_checkpoint(const struct parley_agent_report *of
 
 /* An object with when it was said, and members of the message (NULL: none). */
 static enum parley_status report_object(const struct parley_agent_report *of, const char *name,
-                                        const char *parent, const struct json_member *members,
+                                        const struct json_member *members,
                                         struct parley_buffer *out) {
     open_object(of, name, out);
     if (members != NULL) {
-        PARLEY_TRY(json_members_append(of->message, parent, members, out));
+        PARLEY_TRY(json_members_append(of->message, NULL, members, out));
+    }
+    parley_buffer_char(out, '}');
+    return parley_buffer_status(out);
+}
+
+static enum parley_status report_wal(const struct parley_agent_report *of,
+                                     struct parley_buffer *out) {
+    const struct parley_log_gaps *missing = of->missing;
+    open_object(of, "wal", out);
+    PARLEY_TRY(json_members_append(of->message, "data", MEMBERS(MEMBER("sequence")), out));
+    if (missing != NULL && (missing->count > 0 || missing->has_more)) {
+        parley_buffer_char(out, ',');
+        supervisor_write_gaps(missing, out);
     }
     parley_buffer_char(out, '}');
     return parley_buffer_status(out);
@@ -60,17 +73,17 @@ static enum parley_status report(const struct parley_agent_report *of, struct pa
     case SUPERVISOR_HEARTBEAT:
         return json_members_append(of->message, NULL, MEMBERS(MEMBER("version")), out);
     case SUPERVISOR_METRICS:
-        return report_object(of, "metrics", NULL, MEMBERS(MEMBER("data")), out);
+        return report_object(of, "metrics", MEMBERS(MEMBER("data")), out);
     case SUPERVISOR_WAL_ENTRY:
     case SUPERVISOR_WAL_BATCH:
-        return report_object(of, "wal", "data", MEMBERS(MEMBER("sequence")), out);
+        return report_wal(of, out);
     case SUPERVISOR_CHECKPOINT_ACK:
         return report_object(
-            of, "checkpoint_ack", NULL,
+            of, "checkpoint_ack",
             of->is_guarded ? NULL : MEMBERS(MEMBER("checkpoint_id"), MEMBER("size")), out);
     case SUPERVISOR_SHUTDOWN:
-        return report_object(of, "shutdown", NULL,
-                             MEMBERS(MEMBER("reason"), MEMBER("create_checkpoint")), out);
+        return report_object(of, "shutdown", MEMBERS(MEMBER("reason"), MEMBER("create_checkpoint")),
+                             out);
     default:
         return PARLEY_OK;
     }

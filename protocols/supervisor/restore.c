@@ -289,16 +289,22 @@ static void begin(const char *id, int64_t now_seconds, struct parley_buffer *out
     parley_buffer_text(out, ",\"snapshot\":");
 }
 
+void supervisor_write_gaps(const struct parley_log_gaps *missing, struct parley_buffer *out) {
+    parley_buffer_text(out, "\"missing\":[");
+    for (size_t i = 0; i < missing->count; i++) {
+        parley_buffer_format(out, "%s{\"first\":%" PRId64 ",\"last\":%" PRId64 "}",
+                             i == 0 ? "" : ",", missing->runs[i].first, missing->runs[i].last);
+    }
+    parley_buffer_text(out, missing->has_more ? "],\"more\":true" : "]");
+}
+
 /* A log that is whole is handed out without a word. */
 static void append_end(const struct parley_log_gaps *missing, struct parley_buffer *out) {
     parley_buffer_char(out, ']');
-    for (size_t i = 0; i < missing->count; i++) {
-        parley_buffer_format(out, "%s{\"first\":%" PRId64 ",\"last\":%" PRId64 "}",
-                             i == 0 ? ",\"metadata\":{\"missing\":[" : ",", missing->runs[i].first,
-                             missing->runs[i].last);
-    }
     if (missing->count > 0) {
-        parley_buffer_text(out, missing->has_more ? "],\"more\":true}" : "]}");
+        parley_buffer_text(out, ",\"metadata\":{");
+        supervisor_write_gaps(missing, out);
+        parley_buffer_char(out, '}');
     }
     parley_buffer_char(out, '}');
 }

@@ -6,6 +6,7 @@
 
 #include <parley/message.h>
 #include <parley/pipe.h>
+#include <parley/restore.h>
 
 /* Those that Gerbil sends, then those that Elixir sends; both sides send `error`. */
 enum supervisor_type {
@@ -83,6 +84,8 @@ bool supervisor_pointer_has_more(const struct parley_facts *facts);
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
 enum parley_status supervisor_inspect(struct parley_message *message);
 enum parley_status supervisor_decide(struct parley_message *message, struct parley_decision *out);
+/* The members `missing` and, if there may be more, `more`. */
+void supervisor_write_gaps(const struct parley_log_gaps *missing, struct parley_buffer *out);
 /* The last sequence that a stored wal_entry or wal_batch logs, in digits; nothing if it is neither.
  */
 enum parley_status supervisor_wal_fact(struct parley_bytes payload, struct parley_buffer *out);

@@ -11,6 +11,7 @@
 
 #include <parley/agents.h>
 #include <parley/message.h>
+#include <parley/restore.h>
 
 #include "../lib/fault_heap.h"
 
@@ -70,8 +71,24 @@ static const struct row guarded[] = {
      ",\"shutdown\":{" AT ",\"reason\":\"r\"}", 6},
 };
 
+#define WAL(sequence, holes) ",\"wal\":{" AT ",\"sequence\":" sequence holes "}"
+
+/* What it says of an entry by what its log lacks. */
+static const struct {
+    const char *members;
+    struct parley_log_gaps missing;
+} gaps[] = {
+    {WAL("9", ""), {.count = 0}},
+    {WAL("9", ",\"missing\":[{\"first\":3,\"last\":4}]"),
+     {.runs = (const struct parley_log_run[]){{3, 4}}, .count = 1}},
+    {WAL("9", ",\"missing\":[{\"first\":3,\"last\":4},{\"first\":7,\"last\":7}],\"more\":true"),
+     {.runs = (const struct parley_log_run[]){{3, 4}, {7, 7}}, .count = 2, .has_more = true}},
+    {WAL("9", ",\"missing\":[],\"more\":true"), {.has_more = true}},
+};
+
 /* The members that it appends, or its failure. */
 static enum parley_status report(const struct row *row, bool is_guarded,
+                                 const struct parley_log_gaps *missing,
                                  struct parley_message *message, struct parley_buffer *out) {
     const struct parley_agent_report of = {.source = row->source,
                                            .message = row->message != NULL ? message : NULL,
@@ -80,7 +97,8 @@ static enum parley_status report(const struct row *row, bool is_guarded,
                                            .id = "i",
                                            .at = "T",
                                            .age_seconds = 301,
-                                           .sequence = 7};
+                                           .sequence = 7,
+                                           .missing = missing};
     return parley_protocol_find(parley_bytes_of(row->protocol))->agents->report(&of, out);
 }
 
@@ -93,7 +111,8 @@ static void check_message(struct parley_message *message, const char *text) {
 }
 
 /* With `failure` SIZE_MAX nothing fails.  Returns: whether it had the memory. */
-static bool check_row(const struct row *row, bool is_guarded, size_t failure) {
+static bool check_row(const struct row *row, bool is_guarded, const struct parley_log_gaps *missing,
+                      size_t failure) {
     struct parley_schema *schema;
     struct parley_message message;
     struct parley_buffer out;
@@ -105,7 +124,7 @@ static bool check_row(const struct row *row, bool is_guarded, size_t failure) {
         check_message(&message, row->message);
     }
     fault_heap_arm(failure, 1);
-    const enum parley_status status = report(row, is_guarded, &message, &out);
+    const enum parley_status status = report(row, is_guarded, missing, &message, &out);
     fault_heap_disarm();
     assert_true(status == PARLEY_OK || status == PARLEY_E_MEMORY);
     assert_true(status == PARLEY_OK || fault_heap_has_failed());
@@ -122,14 +141,30 @@ static bool check_row(const struct row *row, bool is_guarded, size_t failure) {
 static void test_each_message_says_what_the_table_says(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        assert_true(check_row(&rows[i], false, SIZE_MAX));
+        assert_true(check_row(&rows[i], false, NULL, SIZE_MAX));
     }
 }
 
 static void test_what_private_messages_hold_is_left_out_for_others(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof guarded / sizeof guarded[0]; i++) {
-        assert_true(check_row(&guarded[i], true, SIZE_MAX));
+        assert_true(check_row(&guarded[i], true, NULL, SIZE_MAX));
+    }
+}
+
+static void test_an_entry_is_reported_with_what_its_log_lacks(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof gaps / sizeof gaps[0]; i++) {
+        const struct row row = {
+            .protocol = "supervisor",
+            .message = "{\"type\":\"wal_entry\",\"timestamp\":1,\"data\":" ENTRY("9") "}",
+            .members = gaps[i].members,
+            .source = 3};
+        assert_true(check_row(&row, false, &gaps[i].missing, SIZE_MAX));
+        size_t failure = 0;
+        while (!check_row(&row, false, &gaps[i].missing, failure)) {
+            failure++;
+        }
     }
 }
 
@@ -137,7 +172,7 @@ static void test_a_report_without_memory_is_an_error(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         size_t failure = 0;
-        while (!check_row(&rows[i], false, failure)) {
+        while (!check_row(&rows[i], false, NULL, failure)) {
             failure++;
         }
     }
@@ -202,6 +237,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_each_message_says_what_the_table_says),
         cmocka_unit_test(test_what_private_messages_hold_is_left_out_for_others),
+        cmocka_unit_test(test_an_entry_is_reported_with_what_its_log_lacks),
         cmocka_unit_test(test_a_report_without_memory_is_an_error),
         cmocka_unit_test(test_a_capability_matches_whole_or_by_its_beginning),
         cmocka_unit_test(test_every_table_of_sources_is_complete),

@@ -381,7 +381,8 @@ static enum parley_status build(struct worker *worker) {
                               gateway->schemas, gateway->configuration->channels,
                               &worker->services.streams));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
-                             gateway->configuration->channels, &worker->services.agents));
+                             gateway->configuration->channels, &worker->services.vault,
+                             &worker->services.agents));
     worker->services.vault = (struct vault){.configuration = gateway->configuration,
                                             .schemas = gateway->schemas,
                                             .reactor = gateway->reactor,

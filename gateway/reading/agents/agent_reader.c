@@ -178,7 +178,8 @@ static enum parley_status report(struct agent_reader *reader, const struct feed 
         .id = id,
         .at = at,
         .age_seconds = agent_age_seconds(stored->time_ns, reader->options.now_ns),
-        .sequence = stored->sequence};
+        .sequence = stored->sequence,
+        .missing = reader->options.missing};
     parley_buffer_clear(&reader->text);
     PARLEY_TRY(agents_of(reader)->report(&of, &reader->text));
     PARLEY_TRY(match(reader, news));

@@ -21,6 +21,7 @@ struct agent_reader_options {
     const char *value;         /* for parley_agents.matches; NULL: every agent matches */
     const char *own; /* the only agent whose private messages may be shown; NULL: those of all */
     int64_t now_ns;  /* Unix time */
+    const struct parley_log_gaps *missing; /* in the agent's log; NULL: not known */
     /* What a message says.  Owns: borrowed for the call. */
     enum parley_status (*note)(void *context, const struct agent_news *news);
     /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A request reads each source of its protocol's agents with a consumer of its own, all at once, up
- * to what the stream held when it was created. The answer is made when the last of them is done. */
+ * to what the stream held when it was created. The answer is made when the last of them is done.
+ * Before that, if it is about one agent with a log, the log is read for what it lacks (ADR 37). */
 
 #include "agents.h"
 
@@ -17,6 +18,7 @@
 #include "query_options.h"
 #include "reactor.h"
 #include "share.h"
+#include "vault_survey.h"
 
 enum {
     READINGS_MAX = 16,   /* of a worker at a time */
@@ -32,11 +34,13 @@ struct reading {
     struct agents *agents;
     struct http_request *request;
     const struct parley_protocol *protocol;
-    bool is_of_one;
+    char name[AGENT_TOKEN_SIZE]; /* of the agent, as in subjects; "": all agents */
     enum phase phase;
     struct agent_query query;
     const char *own; /* as for agents_serve */
     struct agent_page page;
+    struct vault_survey *survey;           /* NULL: none is needed, or it cannot be made */
+    const struct parley_log_gaps *missing; /* that it found */
     struct agent_reader *reader;
     struct reactor_timer deadline;
     struct share share;
@@ -47,8 +51,13 @@ struct agents {
     struct jetstream *jetstream;
     struct parley_schema *const *schemas;
     const struct channel *channels;
+    struct vault *vault;
     struct shares shares; /* of the readings */
 };
+
+static bool is_of_one(const struct reading *reading) {
+    return reading->name[0] != '\0';
+}
 
 /* ---- the answer ---- */
 
@@ -56,7 +65,9 @@ static void end(struct reading *reading) {
     reading->phase = PHASE_OVER;
     reactor_timer_clear(reading->agents->reactor, &reading->deadline);
     agent_reader_close(reading->reader);
+    vault_survey_close(reading->survey);
     reading->reader = NULL;
+    reading->survey = NULL;
 }
 
 static void refuse(struct reading *reading, enum problem problem, const char *detail) {
@@ -108,7 +119,7 @@ static void answer(struct reading *reading) {
     const int64_t now_ns = reactor_wall_clock_ns();
     struct parley_buffer text;
     parley_buffer_init(&text);
-    if (!reading->is_of_one) {
+    if (!is_of_one(reading)) {
         write_list(reading, now_ns, &text);
         respond(reading, &text);
     } else if (reading->page.count > 0) {
@@ -181,44 +192,26 @@ static bool is_serving(const struct agents *agents, struct http_request *request
     return true;
 }
 
-static enum parley_status begin(struct reading *reading, struct parley_bytes name) {
+static enum parley_status open_reader(struct reading *reading) {
     struct agents *agents = reading->agents;
     const struct agent_reader_options options = {
         .jetstream = agents->jetstream,
         .channel = channel_find(agents->channels, reading->protocol),
         .schema =
             agents->schemas[channel_find(agents->channels, reading->protocol) - agents->channels],
-        .agent = name,
+        .agent = is_of_one(reading) ? parley_bytes_of(reading->name) : (struct parley_bytes){0},
         .value = reading->query.value,
         .own = reading->own,
         .now_ns = reactor_wall_clock_ns(),
+        .missing = reading->missing,
         .note = note,
         .done = done,
         .context = reading};
     return agent_reader_open(&options, &reading->reader);
 }
 
-static void start(struct agents *agents, struct http_request *request,
-                  const struct parley_protocol *protocol, const struct agent_query *query,
-                  struct parley_bytes name, const char *own, const struct share *share) {
-    struct reading *reading = calloc(1, sizeof *reading);
-    if (reading == NULL) {
-        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
-        return;
-    }
-    *reading = (struct reading){.agents = agents,
-                                .request = request,
-                                .protocol = protocol,
-                                .is_of_one = name.data != NULL,
-                                .query = *query,
-                                .own = own,
-                                .share = *share,
-                                .deadline = {.fire = on_deadline}};
-    agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
-    share_take(&agents->shares, &reading->share);
-    http_request_serve(request, &handler, reading);
-    reactor_timer_set(agents->reactor, &reading->deadline, DEADLINE_MS);
-    const enum parley_status status = begin(reading, name);
+static void read_messages(struct reading *reading) {
+    const enum parley_status status = open_reader(reading);
     if (status == PARLEY_E_IO) {
         refuse(reading, PROBLEM_BUS_UNAVAILABLE,
                "The agents' messages lie in no stream that can be read, or only in a work queue.");
@@ -227,11 +220,57 @@ static void start(struct agents *agents, struct http_request *request,
     }
 }
 
+static void on_surveyed(void *context, const struct parley_log_gaps *missing) {
+    struct reading *reading = context;
+    reading->missing = missing;
+    read_messages(reading);
+}
+
+static void begin(struct reading *reading) {
+    static const struct parley_log_gaps unknown = {.has_more = true};
+    struct agents *agents = reading->agents;
+    const bool has_log = reading->protocol->restore != NULL &&
+                         agents->vault->configuration->wal != PARLEY_LIFECYCLE_OFF;
+    if (!is_of_one(reading) || !has_log) {
+        read_messages(reading);
+        return;
+    }
+    reading->missing = &unknown;
+    reading->survey =
+        vault_survey_open(agents->vault, reading->protocol, reading->name, on_surveyed, reading);
+    if (reading->survey == NULL) {
+        read_messages(reading);
+    }
+}
+
+static void start(struct agents *agents, struct http_request *request,
+                  const struct parley_protocol *protocol, const struct agent_query *query,
+                  const char *name, const char *own, const struct share *share) {
+    struct reading *reading = calloc(1, sizeof *reading);
+    if (reading == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    *reading = (struct reading){.agents = agents,
+                                .request = request,
+                                .protocol = protocol,
+                                .query = *query,
+                                .own = own,
+                                .share = *share,
+                                .deadline = {.fire = on_deadline}};
+    snprintf(reading->name, sizeof reading->name, "%s", name);
+    agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
+    share_take(&agents->shares, &reading->share);
+    http_request_serve(request, &handler, reading);
+    reactor_timer_set(agents->reactor, &reading->deadline, DEADLINE_MS);
+    begin(reading);
+}
+
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name, const char *own) {
     struct agent_query query = {.after = ""};
     struct share share;
-    char token[AGENT_TOKEN_SIZE];
+    char token[AGENT_TOKEN_SIZE] = "";
     if (protocol->agents == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND,
                                "Messages of %s do not say which agents are alive.", protocol->name);
@@ -247,21 +286,24 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
         problem_respond(request, PROBLEM_NOT_FOUND, "No agent has such a name.");
         return;
     }
-    start(agents, request, protocol, &query,
-          name != NULL ? parley_bytes_of(token) : (struct parley_bytes){0}, own, &share);
+    start(agents, request, protocol, &query, token, own, &share);
 }
 
 /* ---- all of them ---- */
 
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
-                                 const struct channel *channels, struct agents **out) {
+                                 const struct channel *channels, struct vault *vault,
+                                 struct agents **out) {
     struct agents *agents = calloc(1, sizeof *agents);
     if (agents == NULL) {
         return PARLEY_E_MEMORY;
     }
-    *agents = (struct agents){
-        .reactor = reactor, .jetstream = jetstream, .schemas = schemas, .channels = channels};
+    *agents = (struct agents){.reactor = reactor,
+                              .jetstream = jetstream,
+                              .schemas = schemas,
+                              .channels = channels,
+                              .vault = vault};
     *out = agents;
     return PARLEY_OK;
 }

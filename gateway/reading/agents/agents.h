@@ -10,14 +10,15 @@
 #include "http.h"
 #include "jetstream.h"
 #include "sender_limits.h"
+#include "vault.h"
 
 struct agents;
 
-/* `schemas`, `channels`: of parley_protocols, borrowed.  Owns: returns a new object, to be
- * destroyed after the HTTP server and before the jetstream. */
+/* `vault`: reads the agents' logs.  `schemas`, `channels`: of parley_protocols. All are borrowed.
+ * Owns: returns a new object, to be destroyed after the HTTP server and before the jetstream. */
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
-                                 const struct channel *channels,
+                                 const struct channel *channels, struct vault *vault,
                                  struct agents **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void agents_destroy(struct agents *agents);

@@ -75,6 +75,16 @@ static bool find_stream(struct http_request *request, struct vault_place *place)
     return found != NULL;
 }
 
+void vault_place_fill(struct vault_place *place, struct vault *vault,
+                      const struct parley_protocol *protocol, const char *agent) {
+    const struct channel *channels = vault->configuration->channels;
+    *place = (struct vault_place){
+        .vault = vault, .protocol = protocol, .channel = channel_find(channels, protocol)};
+    place->schema = vault->schemas[place->channel - channels];
+    memcpy(place->agent, agent, strlen(agent) + 1);
+    vault_place_subject(place, protocol->restore->checkpoint, place->checkpoints);
+}
+
 bool vault_place_find(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *name,
                       struct vault_place *out) {
@@ -83,12 +93,7 @@ bool vault_place_find(struct vault *vault, struct http_request *request,
         !is_own(vault, request, agent)) {
         return false;
     }
-    const struct channel *channels = vault->configuration->channels;
-    *out = (struct vault_place){
-        .vault = vault, .protocol = protocol, .channel = channel_find(channels, protocol)};
-    out->schema = vault->schemas[out->channel - channels];
-    memcpy(out->agent, agent, strlen(agent) + 1); /* VAULT_AGENT_MAX at most */
-    vault_place_subject(out, protocol->restore->checkpoint, out->checkpoints);
+    vault_place_fill(out, vault, protocol, agent);
     return share_admit(&vault->shares, VAULT_READINGS_MAX, vault->limits, request, "checkpoints",
                        &out->share) &&
            find_stream(request, out);

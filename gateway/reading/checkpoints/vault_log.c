@@ -144,6 +144,11 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
         return;
     }
     feed->has_begun = true;
+    log->bytes += stored->payload.length;
+    if (log->bytes_max > 0 && log->bytes > log->bytes_max) {
+        end(log, "it is too long");
+        return;
+    }
     if (stored->sequence <= feed->last && keep(feed, stored) != PARLEY_OK) {
         end(log, "there is no memory to read the log");
         return;

@@ -47,11 +47,13 @@ struct vault_log {
     const struct parley_checkpoint *after;
     uint64_t start;
     struct parley_message *message; /* to check entries with */
+    size_t bytes_max;               /* of messages; more of them end it with an error. 0: none */
     struct vault_log_events events;
     struct vault_holes holes; /* of what was given; read it once all is */
 
     /* Private. */
     size_t feed_count, unknown_count; /* whose last message is not known so far */
+    size_t bytes;                     /* of the messages that came */
     bool is_ended, is_giving;
     struct vault_log_feed feeds[PARLEY_RESTORE_LOGS_MAX];
 };

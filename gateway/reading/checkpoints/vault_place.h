@@ -35,6 +35,11 @@ bool vault_place_find(struct vault *vault, struct http_request *request,
                       const struct parley_protocol *protocol, const char *agent,
                       struct vault_place *out);
 
+/* Whose they are. The stream and the share are left to be filled in.  `agent`: shorter than
+ * VAULT_AGENT_MAX. */
+void vault_place_fill(struct vault_place *place, struct vault *vault,
+                      const struct parley_protocol *protocol, const char *agent);
+
 /* The subject on which the agent's messages are, of one of the patterns of parley_restore. */
 void vault_place_subject(const struct vault_place *place, const char *pattern,
                          char out[VAULT_SUBJECT_MAX]);
