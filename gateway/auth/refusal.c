@@ -132,11 +132,6 @@ static void fire(struct reactor_timer *timer) {
     respond(delayed->request, delayed->refusal, delayed->fault);
 }
 
-static void on_end(void *state, struct http_request *request) {
-    (void)state;
-    (void)request; /* its answer is not due yet */
-}
-
 static void on_closed(void *state, bool is_complete) {
     struct delayed *delayed = state;
     (void)is_complete;
@@ -148,7 +143,7 @@ static void on_closed(void *state, bool is_complete) {
 /* Returns: whether the request is served; if not, it is to be answered at once. */
 static bool delay(struct refusals *refusals, struct http_request *request, enum refusal refusal,
                   const char *fault) {
-    static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+    static const struct http_handler handler = {.closed = on_closed};
     struct delayed *delayed =
         refusals->delayed_count < DELAYED_MAX ? malloc(sizeof *delayed) : NULL;
     if (delayed == NULL) {

@@ -95,18 +95,10 @@ static void answer(struct listing *listing) {
     bool has_more;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "{\"items\":[");
-    enum parley_status status =
-        board_list(listing->board, &listing->filter, listing->limit, &text, &has_more);
+    text.has_failed |=
+        board_list(listing->board, &listing->filter, listing->limit, &text, &has_more) != PARLEY_OK;
     parley_buffer_text(&text, has_more ? "],\"more\":true}\n" : "]}\n");
-    status = status != PARLEY_OK ? status : parley_buffer_status(&text);
-    if (status == PARLEY_OK) {
-        http_header(listing->request, "Cache-Control", "no-store");
-        http_compress(listing->request);
-        http_respond(listing->request, 200, "application/json", parley_buffer_bytes(&text));
-    } else {
-        problem_respond(listing->request, PROBLEM_INTERNAL, parley_status_text(status));
-    }
-    parley_buffer_finish(&text);
+    problem_or_json(listing->request, &text);
 }
 
 static void on_timer(struct reactor_timer *timer) {
@@ -124,12 +116,6 @@ static void on_timer(struct reactor_timer *timer) {
     }
 }
 
-/* A GET has no body: its answer does not wait for this. */
-static void on_end(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void on_closed(void *state, bool is_complete) {
     struct listing *listing = state;
     (void)is_complete;
@@ -140,7 +126,7 @@ static void on_closed(void *state, bool is_complete) {
 
 void work_serve_list(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol) {
-    static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+    static const struct http_handler handler = {.closed = on_closed};
     struct gateway *gateway = tasks->gateway;
     struct board *board = work_board(tasks, request, protocol);
     struct share share;

@@ -41,12 +41,6 @@ static void stop_asking(struct one *one) {
     one->awaited_count = 0;
 }
 
-/* A GET has no body: its answer does not wait for this. */
-static void on_end(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void on_closed(void *state, bool is_complete) {
     struct one *one = state;
     (void)is_complete;
@@ -185,7 +179,7 @@ static bool write_id(const struct parley_protocol *protocol, const char *id,
 }
 
 static void serve(struct one *one, const char *id) {
-    static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+    static const struct http_handler handler = {.closed = on_closed};
     struct http_request *request = one->request;
     if (write_id(one->protocol, id, one->id)) {
         parley_arena_init(&one->arena, 16 * VALUE_BYTES_MAX);

@@ -197,11 +197,6 @@ static ssize_t read_flood(void *state, char *buffer, size_t size) {
     return length > 0 ? (ssize_t)length : HTTP_SOURCE_END;
 }
 
-static void do_nothing(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void open_ticks(void *state, struct http_request *request) {
     (void)state;
     http_header(request, "Cache-Control", "no-cache");
@@ -394,11 +389,11 @@ static const struct route {
     {.path = "/early-close", .begin = respond_early_and_close},
     {.path = "/echo", .handler = {.body = take_all, .end = echo, .closed = closed}},
     {.path = "/slow", .handler = {.body = take_a_bit, .end = echo, .closed = closed}},
-    {.path = "/committed", .handler = {.body = answer_held, .end = do_nothing, .closed = closed}},
+    {.path = "/committed", .handler = {.body = answer_held, .closed = closed}},
     {.path = "/stuck", .handler = {.body = take_at_last, .end = echo, .closed = closed}},
     {.path = "/eager", .handler = {.body = take_one, .end = echo, .closed = closed}},
     {.path = "/late", .handler = {.end = set_late, .closed = closed}},
-    {.path = "/never", .handler = {.end = do_nothing, .closed = closed}},
+    {.path = "/never", .handler = {.closed = closed}},
     {.path = "/early-body", .handler = {.body = refuse_body, .end = echo, .closed = closed}},
     {.path = "/ticks", .handler = {.end = open_ticks, .half_closed = probe, .closed = closed}},
     {.path = "/late-ticks",
@@ -409,8 +404,7 @@ static const struct route {
     {.path = "/live-late-ticks",
      .handler = {.end = set_late_live_ticks, .half_closed = probe, .closed = closed}},
     {.path = "/live-abort", .handler = {.end = open_live_abort, .closed = closed}},
-    {.path = "/live-abort-body",
-     .handler = {.body = abort_live, .end = do_nothing, .closed = closed}},
+    {.path = "/live-abort-body", .handler = {.body = abort_live, .closed = closed}},
     {.path = "/live-flood", .handler = {.end = open_live_flood, .closed = closed}},
     {.path = "/live-echo", .handler = {.body = take_live, .end = end_live, .closed = closed}},
     {.path = "/flood", .handler = {.end = open_flood, .closed = closed}},

@@ -117,6 +117,17 @@ static void respond(struct http_request *request, enum problem problem, const ch
     parley_buffer_finish(&body);
 }
 
+void problem_or_json(struct http_request *request, struct parley_buffer *text) {
+    if (text->has_failed) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        http_header(request, "Cache-Control", "no-store");
+        http_compress(request);
+        http_respond(request, 200, "application/json", parley_buffer_bytes(text));
+    }
+    parley_buffer_finish(text);
+}
+
 void problem_remark_rules(struct http_request *request, const struct parley_findings *findings) {
     char ids[256];
     size_t length = 0;

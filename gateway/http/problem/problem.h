@@ -161,6 +161,10 @@ void problem_respond_members(struct http_request *request, enum problem problem,
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);
 
+/* Answers with 200 and a JSON text that is true at this moment only, or with `internal` if it has
+ * failed.  Owns: steals the text's bytes. */
+void problem_or_json(struct http_request *request, struct parley_buffer *text);
+
 /* Notes the rules that a message breaks, for the log: as many ids as fit into 256 bytes. */
 void problem_remark_rules(struct http_request *request, const struct parley_findings *findings);
 

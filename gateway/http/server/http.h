@@ -34,7 +34,8 @@ struct http_handler {
     /* A piece of the body.  Returns: how many bytes were taken. NULL: the body is discarded.
      * If a client goes away half-way, `closed` comes once all that it sent was taken. */
     size_t (*body)(void *state, struct http_request *request, struct parley_bytes bytes);
-    /* The body is whole. Answer here, or later from anywhere on this thread. */
+    /* The body is whole. Answer here, or later from anywhere on this thread. NULL: the answer does
+     * not depend on it. */
     void (*end)(void *state, struct http_request *request);
     /* The client has closed its sending half, or the whole connection: only writing to it shows
      * which. Of streams, and answers that take long. May be NULL. */

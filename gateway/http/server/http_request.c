@@ -125,7 +125,8 @@ void http_go_on_with_queue(struct http_server *server) {
 enum parley_status http_take_end(struct http_request *request) {
     if (!request->has_ended) {
         request->has_ended = true;
-        if (!http_is_answered(request) && !http_is_live_over(request) && request->handler != NULL) {
+        if (!http_is_answered(request) && !http_is_live_over(request) && request->handler != NULL &&
+            request->handler->end != NULL) {
             request->handler->end(request->state, request);
         }
     }

@@ -102,10 +102,6 @@ static void end(void *state, struct http_request *request) {
     }
 }
 
-static void end_nothing(void *state, struct http_request *request) {
-    (void)state, (void)request;
-}
-
 static void forget(void *state, bool is_complete) {
     (void)is_complete;
     ((struct trial *)state)->request = NULL;
@@ -124,7 +120,7 @@ static ssize_t give_end(void *state, char *buffer, size_t size) {
 
 static void begin(void *context, struct http_request *request) {
     static const struct http_handler later = {.body = take, .end = end, .closed = forget};
-    static const struct http_handler stream = {.end = end_nothing, .closed = forget};
+    static const struct http_handler stream = {.closed = forget};
     struct trial *trial = context;
     const char *path = http_request_path(request);
     trial->body_length = 0;

@@ -193,12 +193,5 @@ void halt_list_serve(struct gateway *gateway, struct http_request *request,
     parley_buffer_text(&listing.out, "{\"items\":[");
     halts_query_each(&query, halt_gate_set(gate), add_item, &listing);
     parley_buffer_text(&listing.out, listing.has_more ? "],\"more\":true}\n" : "]}\n");
-    if (listing.out.has_failed) {
-        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
-    } else {
-        http_header(request, "Cache-Control", "no-store");
-        http_compress(request);
-        http_respond(request, 200, "application/json", parley_buffer_bytes(&listing.out));
-    }
-    parley_buffer_finish(&listing.out);
+    problem_or_json(request, &listing.out);
 }

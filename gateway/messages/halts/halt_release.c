@@ -63,12 +63,7 @@ static void on_closed(void *state, bool is_complete) {
     }
 }
 
-static void on_end(void *state, struct http_request *request) {
-    (void)state; /* it is answered when all is done */
-    (void)request;
-}
-
-static const struct http_handler handler = {.end = on_end, .closed = on_closed};
+static const struct http_handler handler = {.closed = on_closed};
 
 /* ---- the answer ---- */
 

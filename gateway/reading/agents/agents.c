@@ -104,35 +104,24 @@ static void write_list(const struct reading *reading, int64_t now_ns, struct par
     parley_buffer_char(out, '}');
 }
 
-static void respond(struct reading *reading, struct parley_buffer *text) {
-    parley_buffer_char(text, '\n');
-    if (text->has_failed) {
-        problem_respond(reading->request, PROBLEM_INTERNAL, "Out of memory.");
-        return;
-    }
-    http_header(reading->request, "Cache-Control", "no-store");
-    http_compress(reading->request);
-    http_respond(reading->request, 200, "application/json", parley_buffer_bytes(text));
-}
-
 static void answer(struct reading *reading) {
     const int64_t now_ns = reactor_wall_clock_ns();
     struct parley_buffer text;
     parley_buffer_init(&text);
     if (!is_of_one(reading)) {
         write_list(reading, now_ns, &text);
-        respond(reading, &text);
     } else if (reading->page.count > 0) {
         agent_entry_write(&reading->page.entries[0], reading->protocol->agents, now_ns, &text);
-        respond(reading, &text);
     } else {
         problem_respond_format(reading->request, PROBLEM_NOT_FOUND,
                                "The stream %s has no message of this agent. "
                                "GET /v1/%s/agents lists those that it has messages of.",
                                channel_find(reading->agents->channels, reading->protocol)->stream,
                                reading->protocol->name);
+        return;
     }
-    parley_buffer_finish(&text);
+    parley_buffer_char(&text, '\n');
+    problem_or_json(reading->request, &text);
 }
 
 /* ---- what the reader says ---- */
@@ -166,11 +155,6 @@ static void on_deadline(struct reactor_timer *timer) {
 
 /* ---- requests ---- */
 
-static void request_ended(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void request_closed(void *state, bool is_complete) {
     struct reading *reading = state;
     (void)is_complete;
@@ -180,7 +164,7 @@ static void request_closed(void *state, bool is_complete) {
     free(reading);
 }
 
-static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+static const struct http_handler handler = {.closed = request_closed};
 
 static bool is_serving(const struct agents *agents, struct http_request *request) {
     if (!jetstream_can_read(agents->jetstream)) {

@@ -87,14 +87,7 @@ static void answer(struct list *list) {
     }
     parley_buffer_text(&text, "}\n");
     end(list);
-    if (text.has_failed) {
-        problem_respond(list->request, PROBLEM_INTERNAL, "Out of memory.");
-    } else {
-        http_header(list->request, "Cache-Control", "no-store");
-        http_compress(list->request);
-        http_respond(list->request, 200, "application/json", parley_buffer_bytes(&text));
-    }
-    parley_buffer_finish(&text);
+    problem_or_json(list->request, &text);
 }
 
 /* ---- whether objects are there ---- */
@@ -176,11 +169,6 @@ static void on_deadline(struct reactor_timer *timer) {
 
 /* ---- requests ---- */
 
-static void request_ended(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void request_closed(void *state, bool is_complete) {
     struct list *list = state;
     (void)is_complete;
@@ -204,7 +192,7 @@ static bool set_option(void *context, size_t number, const char *value) {
 }
 
 static void begin(struct list *list) {
-    static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+    static const struct http_handler handler = {.closed = request_closed};
     struct vault *vault = list->place.vault;
     vault_enter(&list->place);
     http_request_serve(list->request, &handler, list);

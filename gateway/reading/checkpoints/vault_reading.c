@@ -247,11 +247,6 @@ static void on_patience(struct reactor_timer *timer) {
     }
 }
 
-static void request_ended(void *state, struct http_request *request) {
-    (void)state;
-    (void)request;
-}
-
 static void request_closed(void *state, bool is_complete) {
     struct reading *reading = state;
     (void)is_complete;
@@ -262,7 +257,7 @@ static void request_closed(void *state, bool is_complete) {
     }
 }
 
-static const struct http_handler handler = {.end = request_ended, .closed = request_closed};
+static const struct http_handler handler = {.closed = request_closed};
 
 static void begin(struct reading *reading) {
     vault_enter(&reading->place);
