@@ -152,7 +152,10 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
     case NATS_SYS_ERROR: /* the host name cannot be resolved, or no file descriptor is left */
         snprintf(out, BUS_WHY_MAX, "NATS is unreachable (%.120s): %s", text, where);
         return false;
-    case NATS_PROTOCOL_ERROR: /* a server that misses a certificate closes after the handshake */
+    /* A server that misses a certificate closes after the handshake, which nats.c calls so, or from
+     * 3.10 on a connection that is closed. */
+    case NATS_PROTOCOL_ERROR:
+    case NATS_CONNECTION_CLOSED:
         text = "it does not speak the NATS protocol, or expects a certificate: --nats-tls-cert";
         /* fall through */
     case NATS_ERR:
