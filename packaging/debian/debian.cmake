@@ -4,6 +4,24 @@ if(NOT dpkg OR NOT PARLEY_LIBRARY)
   return()
 endif()
 
+# parley_append_upper_bound(DEPENDS PREFIX): to a list of dependencies, that the package of a library
+# (PkgConfig::PREFIX) is of the upstream version that parley is built with. Updates within a release of
+# Debian keep to that.
+function(parley_append_upper_bound depends prefix)
+  get_target_property(file PkgConfig::${prefix} INTERFACE_LINK_LIBRARIES)
+  list(GET file 0 file)
+  file(REAL_PATH ${file} file)
+  get_filename_component(name ${file} NAME)
+  execute_process(COMMAND dpkg -S "*/${name}" OUTPUT_VARIABLE owner ERROR_QUIET)
+  string(REGEX MATCH "^[^:, ]+" package "${owner}")
+  if(NOT package OR NOT ${prefix}_VERSION MATCHES "^(.*[^0-9])([0-9]+)$")
+    message(STATUS "Debian packages: no upper bound for ${file}, which no package has")
+    return()
+  endif()
+  math(EXPR next "${CMAKE_MATCH_2} + 1")
+  set(${depends} "${${depends}}, ${package} (<< ${CMAKE_MATCH_1}${next}~)" PARENT_SCOPE)
+endfunction()
+
 set(abi ${PROJECT_VERSION_MAJOR}.${PROJECT_VERSION_MINOR})
 set(maintainer "parley maintainers <parley@localhost>")
 if(DEFINED ENV{DEBEMAIL})
@@ -28,7 +46,10 @@ set(CPACK_PRE_BUILD_SCRIPTS ${CMAKE_CURRENT_LIST_DIR}/finish.cmake)
 set(CPACK_PARLEY_FOLDER ${CMAKE_CURRENT_LIST_DIR})
 set(CPACK_PARLEY_ABI ${abi})
 
-set(CPACK_DEBIAN_PARLEY_PACKAGE_NAME parley)
+# Not "parley": that is KDE's vocabulary trainer in Debian, whose higher version apt would upgrade
+# ours to. It has a /usr/bin/parley, too.
+set(CPACK_DEBIAN_PARLEY_PACKAGE_NAME parley-gateway)
+set(CPACK_DEBIAN_PARLEY_PACKAGE_CONFLICTS parley)
 set(CPACK_DEBIAN_PARLEY_PACKAGE_SECTION net)
 set(CPACK_COMPONENT_PARLEY_DESCRIPTION [[
 gateway for AI agents that use message protocols
@@ -42,6 +63,12 @@ The protocols are VLP, Round Table, supervisor IPC and Brenner.
 set(CPACK_DEBIAN_PARLEY_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PARLEY_PACKAGE_DEPENDS
   "systemd | systemd-standalone-sysusers | systemd-sysusers")
+# dpkg-shlibdeps only knows from which version on a library fits. libmicrohttpd has an upper bound:
+# parley relies on more of it than its header promises (gateway/http/server/http_trial.c), and 0.9.75 and 1.0
+# differ in that, though they have the same soname: a package of Debian 12 would survive the upgrade
+# to 13. The other library of which that is true is nats.c (gateway/nats/connection/bus_private.h), whose soname,
+# and so the package's name, changes with each minor version.
+parley_append_upper_bound(CPACK_DEBIAN_PARLEY_PACKAGE_DEPENDS MICROHTTPD)
 set(CPACK_DEBIAN_PARLEY_PACKAGE_RECOMMENDS nats-server)
 foreach(script IN ITEMS conffiles postinst prerm postrm)
   list(APPEND CPACK_DEBIAN_PARLEY_PACKAGE_CONTROL_EXTRA ${CMAKE_CURRENT_LIST_DIR}/${script})

@@ -8,8 +8,9 @@
 
 unit=/usr/lib/systemd/system/parley.service
 
-# They are made for this machine's Debian.
-has_packages() { grep -qx VERSION_CODENAME=bookworm /etc/os-release; }
+# They are made for this machine's Debian, and installed in the same. (sid has no name of its own there.)
+release=$(sed -nE 's/^VERSION_CODENAME=//p' /etc/os-release)
+has_packages() { grep -qx ID=debian /etc/os-release && grep -q '^VERSION_ID=' /etc/os-release; }
 
 in_debian() { # COMMAND…, in the container that they are installed in
     docker exec -e DEBIAN_FRONTEND=noninteractive debian "$@"
@@ -24,7 +25,7 @@ names_in() { # CONTAINER
 
 install_packages() {
     say "The Debian packages, in a fresh Debian"
-    docker run -d --name debian --network host -v "$made:/packages:ro" debian:bookworm-slim \
+    docker run -d --name debian --network host -v "$made:/packages:ro" "debian:$release-slim" \
         sleep infinity >/dev/null
     in_debian sh -c 'apt-get -qq update &&
         apt-get install -qq --no-install-recommends nats-server systemd-standalone-sysusers' \
@@ -32,7 +33,7 @@ install_packages() {
     names_in debian >"$work/names.before"
     # The pattern is the container's shell's.
     check "apt-get installs parley and what it needs" \
-        in_debian sh -c 'apt-get install -qq --no-install-recommends /packages/parley_*.deb >/dev/null 2>&1'
+        in_debian sh -c 'apt-get install -qq --no-install-recommends /packages/parley-gateway_*.deb >/dev/null 2>&1'
     check "the program runs" in_debian sh -c 'parley --version >/dev/null'
     check "there is a user for it" in_debian sh -c 'id parley >/dev/null'
     check "its service is enabled" in_debian test -e \
@@ -48,12 +49,12 @@ install_packages() {
 install_later() {
     in_debian sh -ec '
         echo "# ours" >>/etc/parley/parley.conf
-        dpkg-deb -R /packages/parley_*.deb /tmp/later
+        dpkg-deb -R /packages/parley-gateway_*.deb /tmp/later
         sed -i "s/^Version: .*/Version: 999/" /tmp/later/DEBIAN/control
         echo "# of the later version" >>/tmp/later/etc/parley/parley.conf
         dpkg-deb -b --root-owner-group /tmp/later /tmp/later.deb
         dpkg -i --force-confdef --force-confold /tmp/later.deb
-        dpkg -s parley | grep -qx "Version: 999"
+        dpkg -s parley-gateway | grep -qx "Version: 999"
         parley --version
         rm -rf /tmp/later /tmp/later.deb' >"$work/later.log" 2>&1 && return
     cat "$work/later.log" >&2
@@ -136,7 +137,7 @@ test_packages() {
     docker run -d --name purged --network none parley-installed sleep infinity >/dev/null
     docker exec purged install -D -o parley -m 0600 /etc/hostname /var/lib/parley/nats/data
     docker exec -e DEBIAN_FRONTEND=noninteractive purged \
-        apt-get purge -qq --autoremove parley >"$work/apt.log" 2>&1 ||
+        apt-get purge -qq --autoremove parley-gateway >"$work/apt.log" 2>&1 ||
         die "apt-get purge failed: $(tail -n 20 "$work/apt.log")"
     check "purged, it leaves no file and no user" is_as_before purged
     docker rm -f purged >/dev/null
