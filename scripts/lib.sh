@@ -82,6 +82,7 @@ is_provided() { # PACKAGE
     libcurl4-openssl-dev) pkg-config --exists libcurl ;;
     zlib1g-dev) pkg-config --exists zlib ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
+    *clang-format) command -v clang-format-14 || command -v clang-format ;;
     gcc | libc6-dev) command -v cc ;;
     nodejs) command -v node ;;
     fonts-dejavu-core) fc-list | grep -qi dejavu ;;

@@ -32,10 +32,12 @@ void natsMsg_free(void *message);
 /* What later versions ask of an event loop, and declare; NULL in earlier ones. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
+/* NOLINTBEGIN(readability-redundant-declaration) */
 #pragma weak natsConnection_ProcessCloseEvent
 #pragma weak natsConnection_ProcessDetachedEvent
 /* Closes a socket that the library does not read or write any more (3.10.1 has it). */
 void natsConnection_ProcessCloseEvent(natsSock *socket);
 /* Releases what the library keeps of a connection until it is detached (3.14 has it). */
 void natsConnection_ProcessDetachedEvent(natsConnection *connection);
+/* NOLINTEND(readability-redundant-declaration) */
 #pragma GCC diagnostic pop
