@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The caller's thread reads: it fills a ring of pieces that end at line ends. The other threads
- * each take the next piece that is not checked yet. The state of a piece changes under one lock, a
- * few times per half megabyte. */
+/* The caller's thread reads: it fills a ring of pieces that end at line ends. Each of them is a
+ * task of a worker pool. */
 
 #include "check_ahead.h"
 
@@ -14,17 +13,20 @@
 
 #include <parley/splitter.h>
 
+#include "worker_pool.h"
+
 enum {
-    PIECE_BYTES = 512 * 1024, /* all of them fit into the processors' caches */
-    THREADS_MAX = 8,
-    PIECES_MAX = 2 * THREADS_MAX + 1, /* one is used by the caller */
+    PIECE_BYTES = 512 * 1024,                     /* all of them fit into the processors' caches */
+    PIECES_MAX = 2 * WORKER_POOL_THREADS_MAX + 1, /* one is used by the caller */
 };
 
 struct piece {
+    struct check_ahead *ahead;
+    struct worker_pool_task task;
     char *data;
     size_t length;
     bool is_partial; /* begins or ends within a line: not checked ahead */
-    bool is_done;
+    bool is_done;    /* under the lock */
     struct check_piece result;
 };
 
@@ -44,12 +46,10 @@ struct check_ahead {
     struct parley_bytes rest;  /* of the piece read last, after its last whole line */
     size_t given_count;        /* pieces returned to the caller */
 
+    struct worker_pool *pool;
     pthread_mutex_t lock;
-    pthread_cond_t changed;
-    size_t read_count, taken_count; /* by the threads */
-    bool is_over;
-    pthread_t threads[THREADS_MAX];
-    size_t thread_count;
+    pthread_cond_t changed; /* a piece is done */
+    size_t read_count;
 };
 
 /* ---- the checking threads ---- */
@@ -63,54 +63,41 @@ static bool is_right(struct check_ahead *ahead, struct parley_message *message,
            message->findings.count == 0 && message->findings.omitted_count == 0;
 }
 
-static void look_at(struct check_ahead *ahead, struct parley_message *message,
-                    struct piece *piece) {
+static void look_at(struct check_ahead *ahead, struct piece *piece) {
+    struct parley_message message;
     struct parley_splitter splitter;
     struct parley_slice slice;
     enum parley_split split;
     struct check_piece *result = &piece->result;
     struct parley_bytes rest = result->bytes;
+    parley_message_init(&message, ahead->schema);
     parley_splitter_init(&splitter, PARLEY_FRAMING_LINES, ahead->message_bytes_max);
     result->is_right = true;
     while (result->is_right &&
            (split = parley_splitter_next(&splitter, &rest, &slice)) != PARLEY_SPLIT_MORE) {
-        result->is_right = is_right(ahead, message, split, &slice);
+        result->is_right = is_right(ahead, &message, split, &slice);
         result->message_count++;
     }
     while (result->is_right &&
            (split = parley_splitter_end(&splitter, &slice)) != PARLEY_SPLIT_END) {
-        result->is_right = is_right(ahead, message, split, &slice);
+        result->is_right = is_right(ahead, &message, split, &slice);
         result->message_count++;
     }
     result->line_count = splitter.number;
     parley_splitter_finish(&splitter);
-}
-
-/* Waits for a piece. Called under the lock.  Returns: NULL at the end. */
-static struct piece *take_piece(struct check_ahead *ahead) {
-    while (!ahead->is_over && ahead->taken_count == ahead->read_count) {
-        pthread_cond_wait(&ahead->changed, &ahead->lock);
-    }
-    return ahead->is_over ? NULL : &ahead->pieces[ahead->taken_count++ % ahead->piece_count];
-}
-
-static void *look(void *context) {
-    struct check_ahead *ahead = context;
-    struct parley_message message;
-    parley_message_init(&message, ahead->schema);
-    pthread_mutex_lock(&ahead->lock);
-    for (struct piece *piece; (piece = take_piece(ahead)) != NULL;) {
-        pthread_mutex_unlock(&ahead->lock);
-        if (!piece->is_partial) {
-            look_at(ahead, &message, piece);
-        }
-        pthread_mutex_lock(&ahead->lock);
-        piece->is_done = true;
-        pthread_cond_broadcast(&ahead->changed);
-    }
-    pthread_mutex_unlock(&ahead->lock);
     parley_message_finish(&message);
-    return NULL;
+}
+
+static void look(struct worker_pool_task *task) {
+    struct piece *piece = OWNER_OF(task, struct piece, task);
+    struct check_ahead *ahead = piece->ahead;
+    if (!piece->is_partial) {
+        look_at(ahead, piece);
+    }
+    pthread_mutex_lock(&ahead->lock);
+    piece->is_done = true;
+    pthread_cond_signal(&ahead->changed);
+    pthread_mutex_unlock(&ahead->lock);
 }
 
 /* ---- the reading thread ---- */
@@ -149,10 +136,8 @@ static void read_piece(struct check_ahead *ahead) {
     piece->is_done = false;
     piece->result = (struct check_piece){.bytes = {piece->data, length}};
     ahead->is_inside = is_cut;
-    pthread_mutex_lock(&ahead->lock);
     ahead->read_count++;
-    pthread_cond_broadcast(&ahead->changed);
-    pthread_mutex_unlock(&ahead->lock);
+    worker_pool_detach(ahead->pool, &piece->task);
 }
 
 enum parley_status check_ahead_next(struct check_ahead *ahead, struct check_piece *out) {
@@ -178,16 +163,17 @@ enum parley_status check_ahead_next(struct check_ahead *ahead, struct check_piec
 
 /* ---- setup ---- */
 
-static size_t processor_count(void) {
+static unsigned processor_count(void) {
     cpu_set_t set;
     const int count = sched_getaffinity(0, sizeof set, &set) == 0 ? CPU_COUNT(&set) : 1;
-    return count < THREADS_MAX ? (size_t)count : THREADS_MAX;
+    return count < WORKER_POOL_THREADS_MAX ? (unsigned)count : WORKER_POOL_THREADS_MAX;
 }
 
-static bool make_pieces(struct check_ahead *ahead, size_t thread_count) {
+static bool make_pieces(struct check_ahead *ahead, unsigned thread_count) {
     ahead->piece_count = 2 * thread_count + 1;
     for (size_t i = 0; i < ahead->piece_count; i++) {
-        ahead->pieces[i].data = malloc(PIECE_BYTES);
+        ahead->pieces[i] =
+            (struct piece){.ahead = ahead, .task = {.work = look}, .data = malloc(PIECE_BYTES)};
         if (ahead->pieces[i].data == NULL) {
             return false;
         }
@@ -199,7 +185,7 @@ struct check_ahead *check_ahead_create(int fd, const struct parley_schema *schem
                                        const struct parley_codec *codec,
                                        const struct parley_options *options,
                                        size_t message_bytes_max) {
-    const size_t thread_count = processor_count();
+    const unsigned thread_count = processor_count();
     struct check_ahead *ahead = thread_count > 1 ? malloc(sizeof *ahead) : NULL;
     if (ahead == NULL) {
         return NULL;
@@ -213,12 +199,8 @@ struct check_ahead *check_ahead_create(int fd, const struct parley_schema *schem
                                   .rest = {"", 0},
                                   .lock = PTHREAD_MUTEX_INITIALIZER,
                                   .changed = PTHREAD_COND_INITIALIZER};
-    bool is_made = make_pieces(ahead, thread_count);
-    while (is_made && ahead->thread_count < thread_count) {
-        is_made = pthread_create(&ahead->threads[ahead->thread_count], NULL, look, ahead) == 0;
-        ahead->thread_count += is_made;
-    }
-    if (ahead->thread_count == 0) {
+    if (!make_pieces(ahead, thread_count) ||
+        worker_pool_create(thread_count, &ahead->pool) != PARLEY_OK) {
         check_ahead_destroy(ahead);
         return NULL;
     }
@@ -229,13 +211,7 @@ void check_ahead_destroy(struct check_ahead *ahead) {
     if (ahead == NULL) {
         return;
     }
-    pthread_mutex_lock(&ahead->lock);
-    ahead->is_over = true;
-    pthread_cond_broadcast(&ahead->changed);
-    pthread_mutex_unlock(&ahead->lock);
-    for (size_t i = 0; i < ahead->thread_count; i++) {
-        pthread_join(ahead->threads[i], NULL);
-    }
+    worker_pool_destroy(ahead->pool);
     for (size_t i = 0; i < ahead->piece_count; i++) {
         free(ahead->pieces[i].data);
     }

@@ -43,5 +43,5 @@ void completion_queue_close(struct completion_queue *completions);
 
 /* Runs `work` on a thread of the pool, then `done` on the reactor's.  Threads: the reactor's. */
 void worker_pool_submit(struct completion_queue *completions, struct worker_pool_task *task);
-/* Runs `work` at some time; `done` is not called.  Owns: steals the task, which `work` frees. */
+/* Runs `work` at some time; `done` is not called.  Owns: steals the task, which `work` may free. */
 void worker_pool_detach(struct worker_pool *pool, struct worker_pool_task *task);
