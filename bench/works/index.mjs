@@ -28,10 +28,10 @@ import ndjson from "./ndjson.mjs";
 import replay from "./replay.mjs";
 import single from "./single.mjs";
 import tasks from "./tasks.mjs";
-import vault from "./vault.mjs";
+import checkpoints from "./checkpoints.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks, vault, durability],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, checkpoints, durability],
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({

@@ -14,7 +14,7 @@
 #include <sodium.h>
 
 #include "jwt_cache.h"
-#include "refusal.h"
+#include "auth_error.h"
 
 /* A longer header is verified for each request: what is kept must not cost much memory. */
 enum { SHOWN_MAX = 2048 };
@@ -140,37 +140,38 @@ static struct parley_bytes token_in(const char *header) {
     return parley_bytes_of(header + length + strspn(header + length, " "));
 }
 
-static enum refusal refusal_of(enum token_state state, struct parley_bytes shown) {
-    static const enum refusal refusals[] = {[TOKEN_UNKNOWN] = REFUSAL_UNKNOWN,
-                                            [TOKEN_VALID] = REFUSAL_NONE,
-                                            [TOKEN_EXPIRED] = REFUSAL_EXPIRED,
-                                            [TOKEN_REVOKED] = REFUSAL_REVOKED};
-    return state == TOKEN_UNKNOWN && !token_is_whole(shown) ? REFUSAL_MALFORMED : refusals[state];
+static enum auth_error refusal_of(enum token_state state, struct parley_bytes shown) {
+    static const enum auth_error refusals[] = {[TOKEN_UNKNOWN] = AUTH_ERROR_UNKNOWN,
+                                               [TOKEN_VALID] = AUTH_ERROR_NONE,
+                                               [TOKEN_EXPIRED] = AUTH_ERROR_EXPIRED,
+                                               [TOKEN_REVOKED] = AUTH_ERROR_REVOKED};
+    return state == TOKEN_UNKNOWN && !token_is_whole(shown) ? AUTH_ERROR_MALFORMED
+                                                            : refusals[state];
 }
 
 /* A signature costs as much as some messages do: what it proved is kept, for other connections. */
-static enum refusal verify_jwt(const struct guard *guard, struct parley_bytes shown, int64_t now,
-                               struct principal **out, const char **out_fault) {
+static enum auth_error verify_jwt(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                                  struct principal **out, const char **out_fault) {
     unsigned char digest[JWT_DIGEST_BYTES];
     crypto_generichash(digest, sizeof digest, (const unsigned char *)shown.data, shown.length, NULL,
                        0);
     *out = jwt_cache_find(guard->jwt_cache, digest, guard->generation, now);
     if (*out != NULL) {
-        return REFUSAL_NONE;
+        return AUTH_ERROR_NONE;
     }
     if (jwt_verify(shown, guard->jwks, guard->jwt_rules, now, out, out_fault) != PARLEY_OK) {
-        return REFUSAL_NO_MEMORY;
+        return AUTH_ERROR_NO_MEMORY;
     }
     if (*out == NULL) {
-        return REFUSAL_JWT;
+        return AUTH_ERROR_JWT;
     }
     jwt_cache_add(guard->jwt_cache, digest, guard->generation, *out);
-    return REFUSAL_NONE;
+    return AUTH_ERROR_NONE;
 }
 
 /* *out: a reference for the caller. */
-static enum refusal verify_token(const struct guard *guard, struct parley_bytes shown, int64_t now,
-                                 struct principal **out) {
+static enum auth_error verify_token(const struct guard *guard, struct parley_bytes shown,
+                                    int64_t now, struct principal **out) {
     struct principal *found = NULL;
     const enum token_state state =
         guard->tokens != NULL ? tokens_find(guard->tokens, shown, now, &found) : TOKEN_UNKNOWN;
@@ -178,9 +179,9 @@ static enum refusal verify_token(const struct guard *guard, struct parley_bytes 
     return refusal_of(state, shown);
 }
 
-static enum refusal verify(const struct guard *guard, struct parley_bytes shown, int64_t now,
-                           struct principal **out, const char **out_fault) {
-    return shown.data == NULL ? REFUSAL_SCHEME
+static enum auth_error verify(const struct guard *guard, struct parley_bytes shown, int64_t now,
+                              struct principal **out, const char **out_fault) {
+    return shown.data == NULL ? AUTH_ERROR_SCHEME
            : guard->jwks != NULL && jwt_is_shaped(shown)
                ? verify_jwt(guard, shown, now, out, out_fault)
                : verify_token(guard, shown, now, out);
@@ -188,30 +189,30 @@ static enum refusal verify(const struct guard *guard, struct parley_bytes shown,
 
 /* The certificate is one of the right authority. Where no entry names it, it may do nothing, which
  * is not what a token that nobody knows is: 403 says so. */
-static enum refusal identify_certificate(const struct guard *guard, struct http_request *request,
-                                         const char *name) {
+static enum auth_error identify_certificate(const struct guard *guard, struct http_request *request,
+                                            const char *name) {
     const int64_t now = (int64_t)time(NULL);
     struct principal *found = NULL, *unknown = NULL;
     if (has_pass(guard, request, name, now)) {
-        return REFUSAL_NONE;
+        return AUTH_ERROR_NONE;
     }
     http_request_keep(request, NULL, NULL);
     const enum token_state state = guard->tokens != NULL
                                        ? tokens_find_certificate(guard->tokens, name, now, &found)
                                        : TOKEN_UNKNOWN;
     if (state == TOKEN_EXPIRED || state == TOKEN_REVOKED) {
-        return state == TOKEN_EXPIRED ? REFUSAL_EXPIRED : REFUSAL_REVOKED;
+        return state == TOKEN_EXPIRED ? AUTH_ERROR_EXPIRED : AUTH_ERROR_REVOKED;
     }
     if (state == TOKEN_UNKNOWN) {
         found = unknown = principal_create(name, NULL);
     }
     const bool is_kept = found != NULL && keep(guard, request, name, found);
     principal_unref(unknown);
-    return is_kept ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
+    return is_kept ? AUTH_ERROR_NONE : AUTH_ERROR_NO_MEMORY;
 }
 
-static enum refusal identify(const struct guard *guard, struct http_request *request,
-                             const char **out_fault) {
+static enum auth_error identify(const struct guard *guard, struct http_request *request,
+                                const char **out_fault) {
     const char *shown = http_request_header(request, "Authorization");
     const char *certificate = http_request_certificate(request);
     const int64_t now = (int64_t)time(NULL);
@@ -221,20 +222,20 @@ static enum refusal identify(const struct guard *guard, struct http_request *req
     }
     if (shown == NULL) {
         http_request_keep(request, NULL, NULL);
-        return http_request_query(request, "access_token") != NULL ? REFUSAL_IN_URL
-                                                                   : REFUSAL_NOTHING_SHOWN;
+        return http_request_query(request, "access_token") != NULL ? AUTH_ERROR_IN_URL
+                                                                   : AUTH_ERROR_NOTHING_SHOWN;
     }
     if (has_pass(guard, request, shown, now)) {
-        return REFUSAL_NONE;
+        return AUTH_ERROR_NONE;
     }
     http_request_keep(request, NULL, NULL);
-    const enum refusal refusal = verify(guard, token_in(shown), now, &principal, out_fault);
-    if (refusal != REFUSAL_NONE) {
+    const enum auth_error refusal = verify(guard, token_in(shown), now, &principal, out_fault);
+    if (refusal != AUTH_ERROR_NONE) {
         return refusal;
     }
     const bool is_kept = keep(guard, request, shown, principal);
     principal_unref(principal); /* the pass has its own */
-    return is_kept ? REFUSAL_NONE : REFUSAL_NO_MEMORY;
+    return is_kept ? AUTH_ERROR_NONE : AUTH_ERROR_NO_MEMORY;
 }
 
 /* ---- what it may do ---- */
@@ -287,7 +288,7 @@ static void refuse_scope(struct http_request *request, enum guard_need need,
                          const struct parley_protocol *protocol) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    refusal_of_scope(request, guard_principal(request), scope_of(need, protocol, &text));
+    auth_error_of_scope(request, guard_principal(request), scope_of(need, protocol, &text));
     parley_buffer_finish(&text);
 }
 
@@ -304,7 +305,7 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
     }
     if (has_certificate_expired(request)) {
         http_request_keep(request, NULL, NULL);
-        refusals_answer(guard->refusals, request, REFUSAL_CERTIFICATE, NULL);
+        refusals_answer(guard->refusals, request, AUTH_ERROR_CERTIFICATE, NULL);
         return false;
     }
     if (is_open(guard)) {
@@ -312,8 +313,8 @@ bool guard_admit(struct guard *guard, struct http_request *request, enum guard_n
         return true;
     }
     const char *fault = NULL;
-    const enum refusal refusal = identify(guard, request, &fault);
-    if (refusal != REFUSAL_NONE) {
+    const enum auth_error refusal = identify(guard, request, &fault);
+    if (refusal != AUTH_ERROR_NONE) {
         refusals_answer(guard->refusals, request, refusal, fault);
         return false;
     }
@@ -334,12 +335,12 @@ int64_t guard_expires_at(const struct http_request *request) {
 }
 
 const char *guard_objection(const struct guard *guard, struct http_request *request) {
-    static const char *const objections[REFUSAL_COUNT] = {
-        [REFUSAL_NOTHING_SHOWN] = "token-required", [REFUSAL_IN_URL] = "token-required",
-        [REFUSAL_SCHEME] = "token-required",        [REFUSAL_MALFORMED] = "token-revoked",
-        [REFUSAL_UNKNOWN] = "token-revoked",        [REFUSAL_EXPIRED] = "token-expired",
-        [REFUSAL_REVOKED] = "token-revoked",        [REFUSAL_JWT] = "token-revoked",
-        [REFUSAL_NO_MEMORY] = "out-of-memory"};
+    static const char *const objections[AUTH_ERROR_COUNT] = {
+        [AUTH_ERROR_NOTHING_SHOWN] = "token-required", [AUTH_ERROR_IN_URL] = "token-required",
+        [AUTH_ERROR_SCHEME] = "token-required",        [AUTH_ERROR_MALFORMED] = "token-revoked",
+        [AUTH_ERROR_UNKNOWN] = "token-revoked",        [AUTH_ERROR_EXPIRED] = "token-expired",
+        [AUTH_ERROR_REVOKED] = "token-revoked",        [AUTH_ERROR_JWT] = "token-revoked",
+        [AUTH_ERROR_NO_MEMORY] = "out-of-memory"};
     const char *fault = NULL;
     if (has_certificate_expired(request)) {
         return "certificate-expired";

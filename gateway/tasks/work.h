@@ -6,14 +6,14 @@
 #include "gateway.h"
 
 struct board;
-struct parking;
+struct waiters;
 
 /* What serves tasks on one reactor.  Owns: borrows all that it points to, which must outlive it. */
 struct tasks {
     struct gateway *gateway;     /* through which work is claimed */
     struct board *const *boards; /* one a protocol, shared; NULL: it has no work */
-    struct parking *parking;     /* of requests that wait for work */
-    struct shares shares;        /* of those for lists; zeroed at first */
+    struct waiters *waiters;     /* of requests that wait for work */
+    struct request_slots slots;  /* of those for lists; zeroed at first */
 };
 
 /* GET …/tasks/{id}: from the keys of the facts, as the bucket's leader has them. */

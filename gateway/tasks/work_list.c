@@ -26,7 +26,7 @@ struct listing {
     const struct parley_protocol *protocol;
     struct board *board;
     struct http_request *request;
-    struct share share;
+    struct request_slot slot;
     struct board_filter filter; /* borrows from the request, and from here */
     struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX];
     size_t limit;
@@ -120,7 +120,7 @@ static void on_closed(void *state, bool is_complete) {
     struct listing *listing = state;
     (void)is_complete;
     reactor_timer_clear(listing->gateway->reactor, &listing->timer);
-    share_leave(&listing->share);
+    request_slot_leave(&listing->slot);
     free(listing);
 }
 
@@ -129,9 +129,9 @@ void work_serve_list(struct tasks *tasks, struct http_request *request,
     static const struct http_handler handler = {.closed = on_closed};
     struct gateway *gateway = tasks->gateway;
     struct board *board = work_board(tasks, request, protocol);
-    struct share share;
-    if (board == NULL || !share_admit(&tasks->shares, LISTS_MAX, gateway->limits, request,
-                                      "lists of tasks", &share)) {
+    struct request_slot slot;
+    if (board == NULL || !request_slots_admit(&tasks->slots, LISTS_MAX, gateway->limits, request,
+                                              "lists of tasks", &slot)) {
         return;
     }
     struct listing *listing = calloc(1, sizeof *listing);
@@ -143,11 +143,11 @@ void work_serve_list(struct tasks *tasks, struct http_request *request,
                                 .protocol = protocol,
                                 .board = board,
                                 .request = request,
-                                .share = share,
+                                .slot = slot,
                                 .limit = LIMIT_DEFAULT,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
-    share_take(&tasks->shares, &listing->share);
+    request_slot_take(&tasks->slots, &listing->slot);
     http_request_serve(request, &handler, listing);
     if (query_options_read(request, work_list_options, set_option, listing)) {
         on_timer(&listing->timer);

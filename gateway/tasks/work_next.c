@@ -18,7 +18,7 @@
 #include "board.h"
 #include "channel.h"
 #include "check.h"
-#include "parking.h"
+#include "waiters.h"
 #include "phase.h"
 #include "prefer.h"
 #include "problem.h"
@@ -59,7 +59,7 @@ enum next_phase {
 
 struct next {
     struct request_options options;
-    struct parking *parking;
+    struct waiters *waiters;
     struct board *board;
     struct http_request *request; /* NULL once it is gone */
     enum next_phase phase;
@@ -67,8 +67,8 @@ struct next {
     struct parley_arena arena;
     struct work_wish wish;
     struct board_waiter waiter;
-    struct parking_place place;
-    struct parking_ticket ticket;
+    struct waiter place;
+    struct waiter_ticket ticket;
     struct jetstream_request *asked;
     struct reactor_timer pause;
     struct board_find find;
@@ -300,7 +300,7 @@ static void fetch(struct next *next) {
 /* ---- searching and waiting ---- */
 
 static void on_wake(struct board_waiter *waiter) {
-    parking_wake(OWNER_OF(waiter, struct next, waiter)->ticket);
+    waiter_wake(OWNER_OF(waiter, struct next, waiter)->ticket);
 }
 
 static int64_t time_left_ms(const struct next *next) {
@@ -311,10 +311,10 @@ static int64_t time_left_ms(const struct next *next) {
 
 static bool park(struct next *next) {
     const int64_t left_ms = time_left_ms(next);
-    if (left_ms <= 0 || !parking_enter(next->parking, &next->place, left_ms)) {
+    if (left_ms <= 0 || !waiters_enter(next->waiters, &next->place, left_ms)) {
         return false;
     }
-    next->ticket = parking_ticket(&next->place);
+    next->ticket = waiter_ticket(&next->place);
     return true;
 }
 
@@ -335,7 +335,7 @@ static void search(struct next *next) {
             enter(next, NEXT_PARKED);
             return;
         }
-        parking_leave(&next->place);
+        waiter_leave(&next->place);
     }
     /* Without time to wait, or the board was not current until this moment. */
     if (!is_found && !next->find.is_unfinished) {
@@ -353,16 +353,16 @@ static void search(struct next *next) {
 }
 
 /* Woken, too late, or at the end of the process. */
-static void on_over(struct parking_place *place, enum parking_end end) {
+static void on_over(struct waiter *place, enum waiter_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
-    if (end == PARKING_WOKEN) {
+    if (end == WAITER_WOKEN) {
         next->gone_count = 0;
         enter(next, NEXT_SEARCHING);
         search(next);
     } else {
         const bool was_behind = next->phase == NEXT_CATCHING_UP;
         board_leave(next->board, &next->waiter);
-        if (end == PARKING_DRAINING) {
+        if (end == WAITER_DRAINING) {
             refuse(next, PROBLEM_DRAINING, "The server is shutting down. Nothing was claimed.");
         } else if (was_behind) {
             refuse_away(next, "The tasks are still being read from NATS");
@@ -382,14 +382,14 @@ static void on_written(void *context, const struct jetstream_stream_info *info) 
         return;
     }
     enter(next, NEXT_CATCHING_UP);
-    const bool is_parked = parking_enter(next->parking, &next->place, CATCH_UP_MS);
+    const bool is_parked = waiters_enter(next->waiters, &next->place, CATCH_UP_MS);
     if (is_parked) {
-        next->ticket = parking_ticket(&next->place);
+        next->ticket = waiter_ticket(&next->place);
     }
     if (is_parked && board_wait_for(next->board, &next->waiter, info->last_sequence)) {
         return;
     }
-    parking_leave(&next->place);
+    waiter_leave(&next->place);
     enter(next, NEXT_SEARCHING);
     search(next);
 }
@@ -506,7 +506,7 @@ static void on_closed(void *state, bool is_complete) {
     struct next *next = state;
     (void)is_complete;
     next->request = NULL;
-    parking_leave(&next->place);
+    waiter_leave(&next->place);
     board_leave(next->board, &next->waiter);
     jetstream_request_cancel(next->asked);
     reactor_timer_clear(gateway_of(next)->reactor, &next->pause);
@@ -592,7 +592,7 @@ void work_serve_next(struct tasks *tasks, struct http_request *request,
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
-    next->parking = tasks->parking;
+    next->waiters = tasks->waiters;
     http_request_serve(request, &handler, next);
     http_commit(request);
 }

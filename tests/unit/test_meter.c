@@ -16,7 +16,7 @@
 
 #include "guard.h"
 #include "pace.h"
-#include "sender.h"
+#include "limit_sender.h"
 
 enum { LINE_BYTES = 100 };
 

@@ -12,7 +12,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "origin.h"
+#include "origin_policy.h"
 
 enum { HEADERS_MAX = 16 };
 

@@ -28,7 +28,7 @@
 #include "ingest.h"
 #include "metrics_page.h"
 #include "streams.h"
-#include "vault.h"
+#include "checkpoints.h"
 #include "work.h"
 
 struct jetstream {
@@ -225,26 +225,26 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
     note(request, name != NULL ? "agent" : "agents", protocol);
 }
 
-void vault_serve_list(struct vault *vault, struct http_request *request,
-                      const struct parley_protocol *protocol, const char *agent) {
-    (void)vault;
+void checkpoints_serve_list(struct checkpoints *checkpoints, struct http_request *request,
+                            const struct parley_protocol *protocol, const char *agent) {
+    (void)checkpoints;
     assert_string_not_equal(agent, "");
     note(request, "checkpoints", protocol);
 }
 
-void vault_serve_checkpoint(struct vault *vault, struct http_request *request,
-                            const struct parley_protocol *protocol, const char *agent,
-                            const char *id) {
-    (void)vault;
+void checkpoints_serve_one(struct checkpoints *checkpoints, struct http_request *request,
+                           const struct parley_protocol *protocol, const char *agent,
+                           const char *id) {
+    (void)checkpoints;
     assert_string_not_equal(agent, "");
     assert_string_not_equal(id, "");
     assert_string_not_equal(id, agent);
     note(request, "checkpoint", protocol);
 }
 
-void vault_serve_restore(struct vault *vault, struct http_request *request,
-                         const struct parley_protocol *protocol, const char *agent) {
-    (void)vault;
+void checkpoints_serve_restore(struct checkpoints *checkpoints, struct http_request *request,
+                               const struct parley_protocol *protocol, const char *agent) {
+    (void)checkpoints;
     assert_string_not_equal(agent, "");
     note(request, "restore", protocol);
 }
@@ -470,14 +470,14 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
         char key[160];
         const char *brace = strstr(route.path, "{protocol}");
         const enum operation_kind kind = route.operation->kind; /* not all have halts, … */
-        const bool is_of_vault = kind == OPERATION_CHECKPOINTS || kind == OPERATION_CHECKPOINT ||
-                                 kind == OPERATION_RESTORE;
+        const bool is_of_checkpoints = kind == OPERATION_CHECKPOINTS ||
+                                       kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
                  brace == NULL             ? ""
                  : kind == OPERATION_HALTS ? "vlp"
-                 : is_of_vault             ? "supervisor"
+                 : is_of_checkpoints       ? "supervisor"
                                            : "roundtable",
                  brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));

@@ -14,7 +14,7 @@
 #include "contract_files.h"
 #include "encodings.h"
 #include "openapi_answers.h"
-#include "vault_options.h"
+#include "checkpoint_options.h"
 #include "work_options.h"
 #include "request_options.h"
 #include "schemas.h"
@@ -208,7 +208,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         write_parameter_ref(json, "Prefer");
         break;
     case OPERATION_CHECKPOINTS:
-        for (const struct parley_option_help *at = vault_options; at->name != NULL; at++) {
+        for (const struct parley_option_help *at = checkpoint_options; at->name != NULL; at++) {
             write_option(json, at, protocol);
         }
         break;

@@ -8,7 +8,7 @@
 #include "health.h"
 #include "listen_address.h"
 #include "metrics_page.h"
-#include "origin.h"
+#include "origin_policy.h"
 #include "problem.h"
 
 static bool is_read(struct http_request *request) {

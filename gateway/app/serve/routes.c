@@ -22,7 +22,7 @@
 #include "metrics_page.h"
 #include "figures.h"
 #include "streams.h"
-#include "vault.h"
+#include "checkpoints.h"
 #include "work.h"
 
 enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
@@ -73,18 +73,18 @@ static void serve_agents(struct services *services, struct http_request *request
 
 static void serve_checkpoints(struct services *services, struct http_request *request,
                               const struct variable *variable) {
-    vault_serve_list(&services->vault, request, variable->protocol, variable->name);
+    checkpoints_serve_list(&services->checkpoints, request, variable->protocol, variable->name);
 }
 
 static void serve_checkpoint(struct services *services, struct http_request *request,
                              const struct variable *variable) {
-    vault_serve_checkpoint(&services->vault, request, variable->protocol, variable->name,
-                           variable->id);
+    checkpoints_serve_one(&services->checkpoints, request, variable->protocol, variable->name,
+                          variable->id);
 }
 
 static void serve_restore(struct services *services, struct http_request *request,
                           const struct variable *variable) {
-    vault_serve_restore(&services->vault, request, variable->protocol, variable->name);
+    checkpoints_serve_restore(&services->checkpoints, request, variable->protocol, variable->name);
 }
 
 static void serve_work(struct services *services, struct http_request *request,

@@ -299,7 +299,7 @@ static int try_http(void) {
     const struct http_options memory = {.request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
                                         .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES};
     char error[512];
-    return http_trial(&memory, TRIAL_PATIENCE_S, error, sizeof error)
+    return mhd_self_test(&memory, TRIAL_PATIENCE_S, error, sizeof error)
                ? 0
                : fail("cannot serve HTTP", error);
 }

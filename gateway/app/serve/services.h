@@ -7,12 +7,12 @@
 #include <stdatomic.h>
 
 #include "gateway.h"
-#include "vault.h"
+#include "checkpoints.h"
 #include "work.h"
 
 struct services {
     struct gateway gateway; /* messages */
-    struct vault vault;
+    struct checkpoints checkpoints;
     struct tasks tasks;
     struct streams *streams;
     struct agents *agents;

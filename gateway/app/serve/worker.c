@@ -14,7 +14,7 @@
 #include "admin.h"
 #include "agents.h"
 #include "services.h"
-#include "vault_task.h"
+#include "checkpoint_task.h"
 #include "board.h"
 #include "channel.h"
 #include "commit.h"
@@ -22,7 +22,7 @@
 #include "listen_address.h"
 #include "log.h"
 #include "nats_version.h"
-#include "parking.h"
+#include "waiters.h"
 #include "routes.h"
 #include "streams.h"
 #include "worker_figures.h"
@@ -381,17 +381,17 @@ static enum parley_status build(struct worker *worker) {
                               gateway->schemas, gateway->configuration->channels,
                               &worker->services.streams));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
-                             gateway->configuration->channels, &worker->services.vault,
+                             gateway->configuration->channels, &worker->services.checkpoints,
                              &worker->services.agents));
-    worker->services.vault = (struct vault){.configuration = gateway->configuration,
-                                            .schemas = gateway->schemas,
-                                            .reactor = gateway->reactor,
-                                            .jetstream = gateway->jetstream,
-                                            .completions = gateway->completions,
-                                            .budget = gateway->budget,
-                                            .limits = gateway->limits};
+    worker->services.checkpoints = (struct checkpoints){.configuration = gateway->configuration,
+                                                        .schemas = gateway->schemas,
+                                                        .reactor = gateway->reactor,
+                                                        .jetstream = gateway->jetstream,
+                                                        .completions = gateway->completions,
+                                                        .budget = gateway->budget,
+                                                        .limits = gateway->limits};
     worker->services.tasks.gateway = gateway;
-    PARLEY_TRY(parking_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.parking));
+    PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
     worker->figures = (struct worker_figures){.services = &worker->services,
                                               .fact_consumers = worker->fact_consumers,
                                               .halt_keepers = worker->halts.keepers};
@@ -416,7 +416,7 @@ static void take_apart(struct worker *worker) {
     }
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
-    vault_tasks_abandon(&worker->services.vault);
+    checkpoint_tasks_abandon(&worker->services.checkpoints);
     http_server_destroy(worker->admin);
     http_server_destroy(worker->services.http);
     commit_queue_destroy(gateway->commit);
@@ -424,7 +424,7 @@ static void take_apart(struct worker *worker) {
     streams_destroy(worker->services.streams);
     agents_destroy(worker->services.agents);
     end_boards(worker);
-    parking_destroy(worker->services.tasks.parking);
+    waiters_destroy(worker->services.tasks.waiters);
     worker_halts_destroy(&worker->halts);
     replies_destroy(gateway->replies);
     destroy_facts(worker);
@@ -610,7 +610,7 @@ static void begin_drain(void *context) {
     worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
     http_server_drain(worker->services.http);
     streams_drain(worker->services.streams);
-    parking_drain(worker->services.tasks.parking);
+    waiters_drain(worker->services.tasks.waiters);
     replies_drain(gateway->replies);
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         fact_consumers_stop(worker->fact_consumers[i]);

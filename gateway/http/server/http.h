@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* HTTP for the rest of the gateway. Only http_daemon.c, http_answer.c and http_server.c know
+/* HTTP for the rest of the gateway. Only mhd_daemon.c, http_answer.c and http_server.c know
  * libmicrohttpd: what serves a request gets bytes and gives an answer, now or later, and never has
  * to suspend or resume anything:
  *
@@ -270,7 +270,8 @@ bool http_can_be_live(const struct http_request *request);
  * server of the trial's own, with the memory that `memory` gives a connection.  Blocks: some
  * milliseconds, and where it does not work up to twice `patience_s`.  Returns: false with `error` a
  * sentence without its period; if the library hangs, memory and a thread are lost. */
-bool http_trial(const struct http_options *memory, unsigned patience_s, char *error, size_t size);
+bool mhd_self_test(const struct http_options *memory, unsigned patience_s, char *error,
+                   size_t size);
 
 /* The version of libmicrohttpd.  Owns: static. */
 const char *http_library_version(void);

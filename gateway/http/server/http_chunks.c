@@ -2,7 +2,7 @@
 
 /* libmicrohttpd 0.9.75 ends lines of a chunked body at a bare LF, and does not look at trailers.
  * A proxy in front of us may read the same bytes differently, and take a part of the body
- * for the next request. So they are followed here (http_wire.c), and what is in doubt is a fault.
+ * for the next request. So they are followed here (mhd_recv.c), and what is in doubt is a fault.
  */
 
 #include "http_chunks.h"

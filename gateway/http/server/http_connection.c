@@ -4,7 +4,7 @@
  *
  * A client may close its sending half as soon as its request is sent, and read the answer on the
  * other one. That looks like one that has closed the whole connection until something is written
- * to it, so neither takes an answer away: http_wire.c shows libmicrohttpd no end before the answer,
+ * to it, so neither takes an answer away: mhd_recv.c shows libmicrohttpd no end before the answer,
  * and the handler of a stream is asked to say something (http_handler.half_closed).
  *
  * It deliberately calls nothing of libmicrohttpd's but by http_look_again. */
@@ -76,8 +76,8 @@ static void on_client_event(struct reactor_watch *watch, uint32_t events) {
 /* ---- life ---- */
 
 enum parley_status http_connection_init(struct http_connection *connection,
-                                        struct http_daemon *daemon, struct MHD_Connection *mhd,
-                                        struct http_arrival *arrival) {
+                                        struct mhd_daemon *daemon, struct MHD_Connection *mhd,
+                                        struct mhd_arrival *arrival) {
     *connection = (struct http_connection){
         .daemon = daemon,
         .mhd = mhd,
@@ -102,7 +102,7 @@ enum parley_status http_connection_init(struct http_connection *connection,
     ASAN_POISON_MEMORY_REGION(&connection->request, sizeof connection->request);
     http_head_init(&connection->head);
     TAILQ_INSERT_TAIL(&daemon->server->connections, connection, links);
-    return http_wire_open(connection);
+    return mhd_recv_open(connection);
 }
 
 void http_connection_keep(struct http_connection *connection, void *kept,
@@ -126,7 +126,7 @@ void http_connection_finish(struct http_connection *connection) {
     }
     TAILQ_REMOVE(&server->connections, connection, links);
     http_deadline_forget(connection);
-    http_wire_close(connection);
+    mhd_recv_close(connection);
     http_head_finish(&connection->head);
     parley_buffer_finish(&connection->headers);
     http_forget_held(connection);

@@ -16,7 +16,7 @@
 
 enum { CHECK_MS = 250 };
 
-static enum http_receiving what_is_received(const struct http_wire *wire) {
+static enum http_receiving what_is_received(const struct mhd_recv *wire) {
     switch (wire->phase) {
     case HTTP_WIRE_HEAD:
         return wire->pending.length > 0 ? HTTP_RECEIVING_HEAD : HTTP_RECEIVING_NOTHING;
@@ -84,7 +84,7 @@ static void check(struct reactor_timer *timer) {
     TAILQ_FOREACH(connection, &server->receiving, deadline.links) {
         if (!connection->deadline.is_late && is_late(connection, now_ms)) {
             connection->deadline.is_late = true;
-            http_look_later(connection); /* http_wire.c then reads the end of it */
+            http_look_later(connection); /* mhd_recv.c then reads the end of it */
         }
     }
     if (!TAILQ_EMPTY(&server->receiving)) {

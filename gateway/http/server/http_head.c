@@ -3,7 +3,7 @@
 /* Reads heads, and refuses those that two readers of HTTP may understand differently, which is
  * how requests are smuggled past a proxy: a line that does not end in CRLF, a folded line, a blank
  * before a colon, a NUL, two lengths. libmicrohttpd 0.9.75 accepts all of them, so it is given a
- * head that is rewritten from what was read here (http_wire.c).
+ * head that is rewritten from what was read here (mhd_recv.c).
  *
  * It deliberately checks nothing else: what a header means is up to its user. */
 

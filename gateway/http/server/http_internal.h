@@ -2,10 +2,10 @@
 #pragma once
 
 /* What the files of HTTP share among themselves: the server, its daemons, its connections and their
- * requests. acceptor.c accepts connections and distinguishes streams from requests; http_wire.c
+ * requests. acceptor.c accepts connections and distinguishes streams from requests; mhd_recv.c
  * reads their bytes, http_head.c and http_chunks.c check these; http_suspension.c and
  * http_request.c know what a request waits for, http_connection.c follows its client; http_answer.c
- * and live_response.c answer; http_daemon.c and http_server.c call libmicrohttpd. */
+ * and live_response.c answer; mhd_daemon.c and http_server.c call libmicrohttpd. */
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -18,7 +18,7 @@
 #include "commit.h"
 #include "http.h"
 #include "http_head.h"
-#include "http_wire.h"
+#include "mhd_recv.h"
 #include "reactor.h"
 
 /* A request lives inside its connection, which goes on: this makes a use after `closed` show. */
@@ -40,7 +40,7 @@ enum {
     HTTP_ID_SEED_BYTES = 32,
 };
 
-enum http_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
+enum mhd_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
 
 /* Why a connection is suspended. */
 enum http_wait {
@@ -74,9 +74,9 @@ enum live_state {
 };
 
 /* One of the daemons. */
-struct http_daemon {
+struct mhd_daemon {
     struct http_server *server;
-    enum http_daemon_kind kind;
+    enum mhd_daemon_kind kind;
     struct MHD_Daemon *mhd;
     struct reactor_watch watch; /* its epoll set */
     bool is_due;                /* MHD_run has something to do */
@@ -134,7 +134,7 @@ struct http_deadline {
 };
 
 /* What a connection begins with. */
-struct http_arrival {
+struct mhd_arrival {
     int fd;
     struct peer peer;
     struct tally_entry *opening;
@@ -144,19 +144,19 @@ struct http_arrival {
     struct parley_buffer pending; /* what came on the connection in whose stead it is … */
     void *kept;                   /* … and what was kept there */
     void (*release_kept)(void *kept);
-    TAILQ_ENTRY(http_arrival) links;
+    TAILQ_ENTRY(mhd_arrival) links;
 };
 
 /* A client's connection, from its first byte to its end. */
 struct http_connection {
-    struct http_daemon *daemon;
+    struct mhd_daemon *daemon;
     struct MHD_Connection *mhd;
     struct reactor_watch watch;
     struct peer peer;
     struct tally_entry *opening;    /* of the client's address; the acceptor's */
     char *certificate;              /* the name of the client's; NULL: none */
     int64_t certificate_expires_at; /* Unix time; 0: none */
-    struct http_wire wire;
+    struct mhd_recv wire;
     struct http_deadline deadline;
     struct http_head head;            /* of `request` */
     struct parley_buffer headers;     /* of the answer: name, NUL, value, NUL, … */
@@ -205,7 +205,7 @@ struct http_server {
     http_begin_fn *begin;
     void *context;
     struct reactor_turn turn;
-    struct http_daemon daemons[HTTP_DAEMON_COUNT];
+    struct mhd_daemon daemons[HTTP_DAEMON_COUNT];
     TAILQ_HEAD(, http_connection) connections;
     LIST_HEAD(, http_connection) to_look; /* to be read from, though no event says so */
     TAILQ_HEAD(http_woken, http_request) woken;
@@ -221,14 +221,14 @@ struct http_server {
     struct http_head_bound head_bound;
     size_t unsent_bytes;            /* of all connections */
     size_t kept_bytes;              /* of all: received, and not taken by a handler */
-    struct http_connection **by_fd; /* for http_wire.c; NULL where there is none */
+    struct http_connection **by_fd; /* for mhd_recv.c; NULL where there is none */
     size_t by_fd_count;
     size_t turn_bytes; /* of bodies, that were read in this turn */
     size_t active_count;
     struct http_totals totals;
     bool is_draining;
-    TAILQ_HEAD(, http_arrival) arrivals; /* of which libmicrohttpd has not said that they began */
-    bool has_moved;                      /* a callback ran since the last look */
+    TAILQ_HEAD(, mhd_arrival) arrivals; /* of which libmicrohttpd has not said that they began */
+    bool has_moved;                     /* a callback ran since the last look */
     size_t ids_left;
     struct {
         unsigned char seed[HTTP_ID_SEED_BYTES]; /* of the next ones */
@@ -268,7 +268,7 @@ static inline struct http_server *http_server_of(const struct http_request *requ
 
 /* The layers, each of which calls those above it alone. */
 
-/* ---- http_daemon.c ---- */
+/* ---- mhd_daemon.c ---- */
 
 /* Not to be called for a connection that is in that state already. */
 void http_suspend(struct http_connection *connection);
@@ -278,7 +278,7 @@ void http_resume(struct http_connection *connection);
 void http_look_again(struct http_connection *connection);
 const char *http_reason(unsigned status);
 
-/* ---- http_watch.c ---- */
+/* ---- mhd_wakeups.c ---- */
 
 /* Watches for the client's end from now on, and with EPOLLOUT for room for what is sent to it.
  * `events`: besides EPOLLRDHUP. */
@@ -333,37 +333,37 @@ void http_deadline_forget(struct http_connection *connection);
 
 /* Takes what `arrival` has.  Returns: PARLEY_E_MEMORY; finish it all the same. */
 enum parley_status http_connection_init(struct http_connection *connection,
-                                        struct http_daemon *daemon, struct MHD_Connection *mhd,
-                                        struct http_arrival *arrival) PARLEY_MUST_CHECK;
+                                        struct mhd_daemon *daemon, struct MHD_Connection *mhd,
+                                        struct mhd_arrival *arrival) PARLEY_MUST_CHECK;
 void http_connection_finish(struct http_connection *connection);
 /* As http_request_keep. */
 void http_connection_keep(struct http_connection *connection, void *kept,
                           void (*release)(void *kept));
 
-/* ---- http_arrival.c ---- */
+/* ---- mhd_arrival.c ---- */
 
 /* Before `from` (borrowed) is handed to libmicrohttpd.  Owns: the server's.  Returns: NULL without
  * memory. */
-struct http_arrival *http_arrival_expect(struct http_server *server,
-                                         const struct acceptor_connection *from);
+struct mhd_arrival *mhd_arrival_expect(struct http_server *server,
+                                       const struct acceptor_connection *from);
 /* Its connection has begun.  Owns: the caller's.  Returns: NULL where none is expected. */
-struct http_arrival *http_arrival_take(struct http_server *server, int fd);
-void http_arrival_destroy(struct http_server *server, struct http_arrival *arrival);
+struct mhd_arrival *mhd_arrival_take(struct http_server *server, int fd);
+void mhd_arrival_destroy(struct http_server *server, struct mhd_arrival *arrival);
 /* Its connection will not begin: the acceptor is told, unless it had begun. */
-void http_arrival_lose(struct http_server *server, int fd);
+void mhd_arrival_lose(struct http_server *server, int fd);
 /* Of all of them, once no daemon runs. */
-void http_arrivals_stop(struct http_server *server);
+void mhd_arrivals_stop(struct http_server *server);
 
-/* ---- http_move.c ---- */
+/* ---- mhd_handover.c ---- */
 
 /* Its head, which libmicrohttpd has not seen, is whole.  Returns: whether the connection moves:
  * then libmicrohttpd is to be shown its end. */
-bool http_move_begin(struct http_connection *connection);
+bool mhd_handover_begin(struct http_connection *connection);
 /* As it is closed.  Returns: false when it does not move; else what is to be served in its stead,
  * which borrows from it. */
-bool http_move_next(struct http_connection *connection, struct acceptor_connection *out);
+bool mhd_handover_next(struct http_connection *connection, struct acceptor_connection *out);
 /* `arrival` takes the place of `connection`, which loses what it had. */
-void http_move_give(struct http_connection *connection, struct http_arrival *arrival);
+void mhd_handover_give(struct http_connection *connection, struct mhd_arrival *arrival);
 
 /* ---- http_linger.c ---- */
 

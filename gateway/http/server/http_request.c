@@ -6,7 +6,7 @@
  * alone, which takes effect in the next MHD_run. libmicrohttpd reads before anything else when a
  * connection is resumed, and if the client is gone by then it forgets what it had read before; so
  * what a body callback leaves is kept here, and the connection is resumed only once all of it is
- * taken: what was sent before a client died is served. (Of a request that it has whole, http_wire.c
+ * taken: what was sent before a client died is served. (Of a request that it has whole, mhd_recv.c
  * shows it no end before the answer.)
  *
  * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */

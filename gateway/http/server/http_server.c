@@ -16,7 +16,7 @@
 #include <sodium.h>
 
 #include "http_answer.h"
-#include "http_daemon.h"
+#include "mhd_daemon.h"
 #include "http_internal.h"
 #include "live_response.h"
 
@@ -38,7 +38,7 @@ static void refuse(struct http_request *request, unsigned status, const char *fa
 
 /* The framing of its body cannot be trusted, or it came too slowly: what came before counts, but
  * this is not the end of a message, and what follows is not a request. */
-static void break_body(struct http_request *request, const struct http_wire *wire) {
+static void break_body(struct http_request *request, const struct mhd_recv *wire) {
     request->has_ended = true;
     if (request->live > LIVE_HEAD) {
         live_response_break_off(request);
@@ -79,12 +79,12 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd) {
 static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const char *target,
                               const char *method, const char *version, const char *data,
                               size_t *size, void **slot) {
-    (void)context, (void)target, (void)method, (void)version; /* http_wire.c made them up */
+    (void)context, (void)target, (void)method, (void)version; /* mhd_recv.c made them up */
     struct http_request *request = *slot;
     if (request == NULL) {
         struct http_connection *connection = connection_of(mhd);
         if (connection == NULL || connection->wire.phase == HTTP_WIRE_HEAD) {
-            return MHD_NO; /* there was no memory for it, or it did not come through http_wire.c */
+            return MHD_NO; /* there was no memory for it, or it did not come through mhd_recv.c */
         }
         connection->daemon->server->has_moved = true;
         request = http_request_open(connection);
@@ -97,7 +97,7 @@ static enum MHD_Result handle(void *context, struct MHD_Connection *mhd, const c
     }
     if (*size > 0) {
         const struct parley_bytes given = {data, *size};
-        const struct parley_bytes bytes = http_wire_piece(request->connection, given);
+        const struct parley_bytes bytes = mhd_recv_piece(request->connection, given);
         *size = 0;
         request->received_length += (int64_t)bytes.length;
         http_server_of(request)->totals.received_bytes += bytes.length;
@@ -128,13 +128,13 @@ static void complete(void *context, struct MHD_Connection *mhd, void **slot,
         code == MHD_REQUEST_TERMINATED_COMPLETED_OK && request->answer == HTTP_ANSWER_GIVEN;
     http_request_close(request, is_sent || request->live == LIVE_SENT);
     if (is_sent) {
-        http_wire_next(connection);
+        mhd_recv_next(connection);
     }
 }
 
-static struct http_connection *create_connection(struct http_daemon *daemon,
+static struct http_connection *create_connection(struct mhd_daemon *daemon,
                                                  struct MHD_Connection *mhd,
-                                                 struct http_arrival *arrival) {
+                                                 struct mhd_arrival *arrival) {
     struct http_connection *connection = malloc(sizeof *connection);
     if (connection != NULL && http_connection_init(connection, daemon, mhd, arrival) != PARLEY_OK) {
         http_connection_finish(connection);
@@ -146,11 +146,11 @@ static struct http_connection *create_connection(struct http_daemon *daemon,
 
 /* Without memory `slot` stays NULL, and the connection is closed at its first request. Its address
  * has one less from now on, since nothing remembers that later. */
-static void open_connection(struct http_daemon *daemon, struct MHD_Connection *mhd, void **slot) {
+static void open_connection(struct mhd_daemon *daemon, struct MHD_Connection *mhd, void **slot) {
     struct http_server *server = daemon->server;
     server->has_moved = true;
     const int fd = MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
-    struct http_arrival *arrival = http_arrival_take(server, fd);
+    struct mhd_arrival *arrival = mhd_arrival_take(server, fd);
     if (arrival == NULL) {
         *slot = NULL; /* no request of it is served, and the trial at the start has failed */
         return;
@@ -159,21 +159,21 @@ static void open_connection(struct http_daemon *daemon, struct MHD_Connection *m
     if (connection == NULL) {
         tally_leave(arrival->opening);
     }
-    http_arrival_destroy(server, arrival);
+    mhd_arrival_destroy(server, arrival);
     *slot = connection;
 }
 
 /* It is expected.  `next`: its descriptor is libmicrohttpd's from now on. */
 static void hand_over(struct http_server *server, const struct acceptor_connection *next) {
-    struct http_daemon *daemon = &server->daemons[next->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
-    if (!http_daemon_add(daemon, next)) {
-        http_arrival_lose(server, next->fd); /* it is closed, and libmicrohttpd will not say so */
+    struct mhd_daemon *daemon = &server->daemons[next->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
+    if (!mhd_daemon_add(daemon, next)) {
+        mhd_arrival_lose(server, next->fd); /* it is closed, and libmicrohttpd will not say so */
     }
 }
 
 static void serve(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
-    if (http_arrival_expect(server, connection) == NULL) {
+    if (mhd_arrival_expect(server, connection) == NULL) {
         close(connection->fd);
         acceptor_release(server->acceptor, connection->opening);
         return;
@@ -185,15 +185,15 @@ static void serve(void *context, const struct acceptor_connection *connection) {
 static bool move(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
     struct acceptor_connection next;
-    if (!http_move_next(connection, &next)) {
+    if (!mhd_handover_next(connection, &next)) {
         return false;
     }
-    struct http_arrival *arrival = http_arrival_expect(server, &next);
+    struct mhd_arrival *arrival = mhd_arrival_expect(server, &next);
     if (arrival == NULL) {
         close(next.fd);
         return false;
     }
-    http_move_give(connection, arrival);
+    mhd_handover_give(connection, arrival);
     hand_over(server, &next);
     return true;
 }
@@ -210,7 +210,7 @@ static void let_go(struct http_server *server, struct http_connection *connectio
 
 static void notify(void *context, struct MHD_Connection *mhd, void **slot,
                    enum MHD_ConnectionNotificationCode code) {
-    struct http_daemon *daemon = context;
+    struct mhd_daemon *daemon = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
         open_connection(daemon, mhd, slot);
         return;
@@ -247,15 +247,15 @@ static void refuse_connection(void *context, const struct acceptor_connection *c
 
 /* It reads once from each connection. What comes of bodies leaves in one write a turn, so the turn
  * ends when there is enough of it, and before results would have to wait in a file. */
-static void run_daemon(struct http_daemon *daemon) {
+static void run_daemon(struct mhd_daemon *daemon) {
     struct http_server *server = daemon->server;
     for (unsigned i = 0; i < RUNS_A_TURN; i++) {
         server->has_moved = false;
-        http_wire_enter(server);
-        http_daemon_run(daemon);
-        http_wire_leave();
+        mhd_recv_enter(server);
+        mhd_daemon_run(daemon);
+        mhd_recv_leave();
         if (!server->has_moved || server->turn_bytes >= HTTP_BODY_PIECE_BYTES ||
-            !http_daemon_has_more(daemon)) {
+            !mhd_daemon_has_more(daemon)) {
             break;
         }
     }
@@ -267,7 +267,7 @@ static void run_turn(struct reactor_turn *turn) {
     int64_t now_ms = reactor_now_ms(server->reactor);
     server->turn_bytes = 0;
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
-        struct http_daemon *daemon = &server->daemons[i];
+        struct mhd_daemon *daemon = &server->daemons[i];
         if (daemon->is_due || (daemon->due_ms >= 0 && daemon->due_ms <= now_ms)) {
             run_daemon(daemon);
         }
@@ -280,7 +280,7 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
     struct http_server *server = OWNER_OF(turn, struct http_server, turn);
     int64_t timeout_ms = TAILQ_EMPTY(&server->woken) ? -1 : 0;
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
-        const int64_t wanted_ms = http_daemon_timeout_ms(&server->daemons[i]);
+        const int64_t wanted_ms = mhd_daemon_timeout_ms(&server->daemons[i]);
         if (wanted_ms >= 0 && (timeout_ms < 0 || wanted_ms < timeout_ms)) {
             timeout_ms = wanted_ms;
         }
@@ -290,11 +290,11 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
 
 static enum parley_status start_server(struct http_server *server, int listen_fd) {
     const struct http_options *options = &server->options;
-    static const struct http_daemon_callbacks callbacks = {handle, complete, notify};
+    static const struct mhd_daemon_callbacks callbacks = {handle, complete, notify};
     const size_t memory_bytes[] = {[HTTP_REQUESTS] = options->request_memory_bytes,
                                    [HTTP_STREAMS] = options->stream_memory_bytes};
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
-        PARLEY_TRY(http_daemon_start(&server->daemons[i], memory_bytes[i], &callbacks));
+        PARLEY_TRY(mhd_daemon_start(&server->daemons[i], memory_bytes[i], &callbacks));
     }
     return acceptor_create(server->reactor,
                            &(struct acceptor_options){
@@ -332,10 +332,10 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
     live_response_start(server);
     http_linger_start(server);
     http_deadlines_start(server);
-    http_wire_start(server);
+    mhd_recv_start(server);
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
         server->daemons[i] =
-            (struct http_daemon){.server = server, .kind = (enum http_daemon_kind)i, .due_ms = -1};
+            (struct mhd_daemon){.server = server, .kind = (enum mhd_daemon_kind)i, .due_ms = -1};
     }
     enum parley_status status = sodium_init() >= 0 ? start_server(server, listen_fd) : PARLEY_E_IO;
     randombytes_buf(server->random.seed, sizeof server->random.seed);
@@ -356,7 +356,7 @@ void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_ma
                               size_t body_rate_bytes) {
     server->options.body_bytes_max = body_bytes_max;
     server->options.body_rate_bytes = body_rate_bytes;
-    http_wire_describe_bound(server);
+    mhd_recv_describe_bound(server);
     http_deadlines_describe_bound(server);
 }
 
@@ -391,10 +391,10 @@ void http_server_destroy(struct http_server *server) {
         }
     }
     for (size_t i = 0; i < HTTP_DAEMON_COUNT; i++) {
-        struct http_daemon *daemon = &server->daemons[i];
-        http_daemon_stop(daemon);
+        struct mhd_daemon *daemon = &server->daemons[i];
+        mhd_daemon_stop(daemon);
     }
-    http_arrivals_stop(server);
+    mhd_arrivals_stop(server);
     reactor_timer_clear(server->reactor, &server->held_up_timer);
     http_deadlines_stop(server);
     http_linger_stop(server);

@@ -6,7 +6,7 @@
 #include <stdio.h>
 
 #include "problem.h"
-#include "sender.h"
+#include "limit_sender.h"
 
 #define NS_PER_MS 1000000
 
@@ -48,7 +48,7 @@ void meter_begin(struct meter *meter, struct limits *limits, struct rate_headers
     if (!rate_is_limited(&meter->rate)) {
         return;
     }
-    const struct limit_sender sender = sender_of(limits, request);
+    const struct limit_sender sender = limit_sender_of(limits, request);
     meter->rates = limits->rates[sender.kind];
     meter->key = sender.key;
     meter->clock = reactor;

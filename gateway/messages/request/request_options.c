@@ -14,7 +14,7 @@
 #include "negotiate.h"
 #include "problem.h"
 #include "query_problem.h"
-#include "refusal.h"
+#include "auth_error.h"
 #include "trace.h"
 
 /* ---- the query ---- */
@@ -137,7 +137,7 @@ static bool can_acknowledge(const struct request_options *options, struct http_r
     }
     if (!scopes_may_read(&principal->scopes, options->protocol)) {
         snprintf(scope, sizeof scope, "read:%s", options->protocol->name);
-        refusal_of_scope(request, principal, scope);
+        auth_error_of_scope(request, principal, scope);
         return false;
     }
     return true;

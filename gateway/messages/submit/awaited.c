@@ -14,7 +14,7 @@ enum {
 
 struct awaited {
     struct reply_wait wait;
-    struct share share;
+    struct request_slot slot;
     struct http_request *request;
     const struct parley_protocol *protocol;
     int64_t wait_s;
@@ -83,9 +83,9 @@ struct awaited *awaited_expect(const struct request_options *options, struct htt
         return NULL;
     }
     struct gateway *gateway = options->gateway;
-    struct share share;
-    if (share_find(&gateway->reply_shares, REPLIES_MAX, gateway->limits, request, &share) !=
-        SHARE_ROOM) {
+    struct request_slot slot;
+    if (request_slots_find(&gateway->reply_slots, REPLIES_MAX, gateway->limits, request, &slot) !=
+        REQUEST_SLOTS_FREE) {
         return NULL;
     }
     struct awaited *awaited = malloc(sizeof *awaited);
@@ -94,7 +94,7 @@ struct awaited *awaited_expect(const struct request_options *options, struct htt
     }
     const uint32_t wanted_s = http_request_wait_s(request);
     *awaited = (struct awaited){.wait.over = on_over,
-                                .share = share,
+                                .slot = slot,
                                 .request = request,
                                 .protocol = options->protocol,
                                 .wait_s = wanted_s < WAIT_MAX_S ? wanted_s : WAIT_MAX_S,
@@ -106,7 +106,7 @@ struct awaited *awaited_expect(const struct request_options *options, struct htt
         free(awaited);
         return NULL;
     }
-    share_take(&gateway->reply_shares, &awaited->share);
+    request_slot_take(&gateway->reply_slots, &awaited->slot);
     return awaited;
 }
 
@@ -136,7 +136,7 @@ void awaited_drop(struct awaited *awaited) {
         return;
     }
     reply_leave(&awaited->wait);
-    share_leave(&awaited->share);
+    request_slot_leave(&awaited->slot);
     parley_buffer_finish(&awaited->answer);
     free(awaited);
 }

@@ -18,10 +18,10 @@
 #include "jetstream.h"
 #include "rate_headers.h"
 #include "fact_store.h"
-#include "origin.h"
+#include "origin_policy.h"
 #include "reactor.h"
 #include "replies.h"
-#include "share.h"
+#include "request_slots.h"
 
 struct halt_gate;
 struct object_store;
@@ -55,7 +55,7 @@ struct gateway {
     struct completion_queue *completions;
     struct commit_queue *commit;   /* what answers wait in that promise storage; NULL: none waits */
     LIST_HEAD(, offload) offloads; /* with the worker pool */
-    struct shares reply_shares;    /* of those that wait for replies */
+    struct request_slots reply_slots; /* of those that wait for replies */
     struct duplicates duplicates;
     struct origin_policy origins;
     struct reactor *reactor;

@@ -41,7 +41,7 @@ enum {
     PULSE_MS = 5000,
     /* With several servers, a refusal by one alternates with the silence of the others: the refusal
        is the reason shown until this many attempts in a row found no server. */
-    REFUSAL_KEPT_ATTEMPTS = 8,
+    AUTH_ERROR_KEPT_ATTEMPTS = 8,
     SILENT_PULSES_MAX = 4, /* a server that is silent for 20 s is given up */
     VERSION_PART_MAX = 999,
 };
@@ -173,14 +173,14 @@ static void go_away(struct bus *bus) {
     open_later(bus);
     snprintf(bus->why, sizeof bus->why, "NATS is unreachable (the connection was lost): %s",
              bus->where);
-    bus->attempts_since_refusal = REFUSAL_KEPT_ATTEMPTS;
+    bus->auth_failure_log_since_refusal = AUTH_ERROR_KEPT_ATTEMPTS;
     bus->events.disconnected(bus->events.context);
 }
 
 static void note_failure(struct bus *bus) {
     const bool is_refused = bus->opener.is_refused;
-    bus->attempts_since_refusal = is_refused ? 0 : bus->attempts_since_refusal + 1;
-    if (is_refused || bus->attempts_since_refusal > REFUSAL_KEPT_ATTEMPTS) {
+    bus->auth_failure_log_since_refusal = is_refused ? 0 : bus->auth_failure_log_since_refusal + 1;
+    if (is_refused || bus->auth_failure_log_since_refusal > AUTH_ERROR_KEPT_ATTEMPTS) {
         memcpy(bus->why, bus->opener.why, sizeof bus->why);
     }
     if (bus->events.failed != NULL) {
@@ -332,7 +332,7 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     bus->reactor = reactor;
     bus->events = *events;
     bus_inbox_init(&bus->inbox, &bus->events, events->heard != NULL ? options->listen : NULL);
-    bus->attempts_since_refusal = REFUSAL_KEPT_ATTEMPTS;
+    bus->auth_failure_log_since_refusal = AUTH_ERROR_KEPT_ATTEMPTS;
     bus->where = strdup(options->where != NULL ? options->where : "its servers do not answer");
     bus->watch.ready = on_socket;
     bus->turn.run = run_turn;
@@ -387,7 +387,7 @@ const char *bus_why_away(const struct bus *bus) {
 }
 
 bool bus_is_refused(const struct bus *bus) {
-    return !bus->is_connected && bus->attempts_since_refusal < REFUSAL_KEPT_ATTEMPTS;
+    return !bus->is_connected && bus->auth_failure_log_since_refusal < AUTH_ERROR_KEPT_ATTEMPTS;
 }
 
 size_t bus_max_payload_bytes(const struct bus *bus) {

@@ -58,7 +58,7 @@ struct bus {
     struct bus_inbox inbox;
 
     char why[BUS_WHY_MAX]; /* why there is no connection; "": no attempt has ended so far */
-    unsigned attempts_since_refusal;
+    unsigned auth_failure_log_since_refusal;
     struct bus_violation violation;
     struct bus_opener opener;
 

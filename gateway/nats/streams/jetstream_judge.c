@@ -14,7 +14,7 @@
 #include <string.h>
 
 enum {
-    REFUSAL_KEPT_MS = 10000,
+    AUTH_ERROR_KEPT_MS = 10000,
     MESSAGE_BYTES_MIN = 256, /* less than any message takes */
 };
 
@@ -182,7 +182,7 @@ static bool is_over(const struct jetstream_refusal *refusal, const struct jetstr
     return room->bytes < then->bytes || room->count < then->count ||
            room->bytes_max != then->bytes_max || room->count_max != then->count_max ||
            (room->last_sequence > then->last_sequence &&
-            now_ms - refusal->at_ms >= REFUSAL_KEPT_MS);
+            now_ms - refusal->at_ms >= AUTH_ERROR_KEPT_MS);
 }
 
 static void update_refusal(struct jetstream_check *check, const struct jetstream_room *room) {

@@ -17,8 +17,8 @@
 #include "problem.h"
 #include "query_options.h"
 #include "reactor.h"
-#include "share.h"
-#include "vault_survey.h"
+#include "request_slots.h"
+#include "log_survey.h"
 
 enum {
     READINGS_MAX = 16,   /* of a worker at a time */
@@ -39,11 +39,11 @@ struct reading {
     struct agent_query query;
     const char *own; /* as for agents_serve */
     struct agent_page page;
-    struct vault_survey *survey;           /* NULL: none is needed, or it cannot be made */
+    struct log_survey *survey;             /* NULL: none is needed, or it cannot be made */
     const struct parley_log_gaps *missing; /* that it found */
     struct agent_reader *reader;
     struct reactor_timer deadline;
-    struct share share;
+    struct request_slot slot;
 };
 
 struct agents {
@@ -51,8 +51,8 @@ struct agents {
     struct jetstream *jetstream;
     struct parley_schema *const *schemas;
     const struct channel *channels;
-    struct vault *vault;
-    struct shares shares; /* of the readings */
+    struct checkpoints *checkpoints;
+    struct request_slots slots; /* of the readings */
 };
 
 static bool is_of_one(const struct reading *reading) {
@@ -65,7 +65,7 @@ static void end(struct reading *reading) {
     reading->phase = PHASE_OVER;
     reactor_timer_clear(reading->agents->reactor, &reading->deadline);
     agent_reader_close(reading->reader);
-    vault_survey_close(reading->survey);
+    log_survey_close(reading->survey);
     reading->reader = NULL;
     reading->survey = NULL;
 }
@@ -159,7 +159,7 @@ static void request_closed(void *state, bool is_complete) {
     struct reading *reading = state;
     (void)is_complete;
     end(reading);
-    share_leave(&reading->share);
+    request_slot_leave(&reading->slot);
     agent_page_finish(&reading->page);
     free(reading);
 }
@@ -214,14 +214,14 @@ static void begin(struct reading *reading) {
     static const struct parley_log_gaps unknown = {.has_more = true};
     struct agents *agents = reading->agents;
     const bool has_log = reading->protocol->restore != NULL &&
-                         agents->vault->configuration->wal != PARLEY_LIFECYCLE_OFF;
+                         agents->checkpoints->configuration->wal != PARLEY_LIFECYCLE_OFF;
     if (!is_of_one(reading) || !has_log) {
         read_messages(reading);
         return;
     }
     reading->missing = &unknown;
-    reading->survey =
-        vault_survey_open(agents->vault, reading->protocol, reading->name, on_surveyed, reading);
+    reading->survey = log_survey_open(agents->checkpoints, reading->protocol, reading->name,
+                                      on_surveyed, reading);
     if (reading->survey == NULL) {
         read_messages(reading);
     }
@@ -229,7 +229,7 @@ static void begin(struct reading *reading) {
 
 static void start(struct agents *agents, struct http_request *request,
                   const struct parley_protocol *protocol, const struct agent_query *query,
-                  const char *name, const char *own, const struct share *share) {
+                  const char *name, const char *own, const struct request_slot *slot) {
     struct reading *reading = calloc(1, sizeof *reading);
     if (reading == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
@@ -240,11 +240,11 @@ static void start(struct agents *agents, struct http_request *request,
                                 .protocol = protocol,
                                 .query = *query,
                                 .own = own,
-                                .share = *share,
+                                .slot = *slot,
                                 .deadline = {.fire = on_deadline}};
     snprintf(reading->name, sizeof reading->name, "%s", name);
     agent_page_init(&reading->page, query->after, PAGE_COUNT_MAX, PAGE_BYTES_MAX);
-    share_take(&agents->shares, &reading->share);
+    request_slot_take(&agents->slots, &reading->slot);
     http_request_serve(request, &handler, reading);
     reactor_timer_set(agents->reactor, &reading->deadline, DEADLINE_MS);
     begin(reading);
@@ -253,7 +253,7 @@ static void start(struct agents *agents, struct http_request *request,
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name, const char *own) {
     struct agent_query query = {.after = ""};
-    struct share share;
+    struct request_slot slot;
     char token[AGENT_TOKEN_SIZE] = "";
     if (protocol->agents == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND,
@@ -263,21 +263,21 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
     const bool is_sound = name != NULL ? query_options_none(request)
                                        : agent_query_parse(request, protocol->agents, &query);
     if (!is_sound || !is_serving(agents, request) ||
-        !share_admit(&agents->shares, READINGS_MAX, limits, request, "agents", &share)) {
+        !request_slots_admit(&agents->slots, READINGS_MAX, limits, request, "agents", &slot)) {
         return;
     }
     if (name != NULL && !agent_token(name, token)) {
         problem_respond(request, PROBLEM_NOT_FOUND, "No agent has such a name.");
         return;
     }
-    start(agents, request, protocol, &query, token, own, &share);
+    start(agents, request, protocol, &query, token, own, &slot);
 }
 
 /* ---- all of them ---- */
 
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
-                                 const struct channel *channels, struct vault *vault,
+                                 const struct channel *channels, struct checkpoints *checkpoints,
                                  struct agents **out) {
     struct agents *agents = calloc(1, sizeof *agents);
     if (agents == NULL) {
@@ -287,12 +287,12 @@ enum parley_status agents_create(struct reactor *reactor, struct jetstream *jets
                               .jetstream = jetstream,
                               .schemas = schemas,
                               .channels = channels,
-                              .vault = vault};
+                              .checkpoints = checkpoints};
     *out = agents;
     return PARLEY_OK;
 }
 
 void agents_destroy(struct agents *agents) {
-    assert(agents == NULL || LIST_EMPTY(&agents->shares.taken));
+    assert(agents == NULL || LIST_EMPTY(&agents->slots.taken));
     free(agents);
 }

@@ -10,15 +10,16 @@
 #include "http.h"
 #include "jetstream.h"
 #include "sender_limits.h"
-#include "vault.h"
+#include "checkpoints.h"
 
 struct agents;
 
-/* `vault`: reads the agents' logs.  `schemas`, `channels`: of parley_protocols. All are borrowed.
- * Owns: returns a new object, to be destroyed after the HTTP server and before the jetstream. */
+/* `checkpoints`: reads the agents' logs.  `schemas`, `channels`: of parley_protocols. All are
+ * borrowed. Owns: returns a new object, to be destroyed after the HTTP server and before the
+ * jetstream. */
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
-                                 const struct channel *channels, struct vault *vault,
+                                 const struct channel *channels, struct checkpoints *checkpoints,
                                  struct agents **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void agents_destroy(struct agents *agents);

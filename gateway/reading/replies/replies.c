@@ -12,7 +12,7 @@
 #include "reply_source.h"
 
 struct replies {
-    struct parking *parking;
+    struct waiters *waiters;
     struct reply_source *sources; /* one a protocol */
     size_t count;
 };
@@ -21,7 +21,7 @@ static void forget(struct reply_wait *wait) {
     jetstream_request_cancel(wait->request);
     jetstream_request_cancel(wait->lapse.request);
     reply_source_remove(wait->source, wait);
-    parking_leave(&wait->place);
+    waiter_leave(&wait->place);
     free(wait->key);
     wait->key = NULL;
     wait->request = wait->lapse.request = NULL;
@@ -34,7 +34,7 @@ void reply_finish(struct reply_wait *wait, enum reply_end end, struct parley_byt
 }
 
 /* One that has not begun is told when it does: its message is being published. */
-static void on_place_over(struct parking_place *place, enum parking_end end) {
+static void on_place_over(struct waiter *place, enum waiter_end end) {
     struct reply_wait *wait = OWNER_OF(place, struct reply_wait, place);
     (void)end;
     if (wait->phase == REPLY_EXPECTED) {
@@ -55,8 +55,8 @@ bool reply_enter(struct replies *replies, struct reply_wait *wait,
         return false;
     }
     wait->key = parley_bytes_copy(key);
-    wait->place = (struct parking_place){.over = on_place_over};
-    if (wait->key == NULL || !parking_enter(replies->parking, &wait->place, wait_ms)) {
+    wait->place = (struct waiter){.over = on_place_over};
+    if (wait->key == NULL || !waiters_enter(replies->waiters, &wait->place, wait_ms)) {
         free(wait->key);
         wait->key = NULL;
         return false;
@@ -94,11 +94,11 @@ void reply_leave(struct reply_wait *wait) {
 }
 
 void replies_drain(struct replies *replies) {
-    parking_drain(replies->parking);
+    waiters_drain(replies->waiters);
 }
 
 size_t replies_count(const struct replies *replies) {
-    return parking_count(replies->parking);
+    return waiters_count(replies->waiters);
 }
 
 enum parley_status replies_create(struct reactor *reactor, struct jetstream *jetstream,
@@ -109,7 +109,7 @@ enum parley_status replies_create(struct reactor *reactor, struct jetstream *jet
         return PARLEY_E_MEMORY;
     }
     const size_t count = parley_protocol_count();
-    enum parley_status status = parking_create(reactor, REPLIES_MAX, &replies->parking);
+    enum parley_status status = waiters_create(reactor, REPLIES_MAX, &replies->waiters);
     replies->sources = calloc(count, sizeof *replies->sources);
     if (status != PARLEY_OK || replies->sources == NULL) {
         replies_destroy(replies);
@@ -131,6 +131,6 @@ void replies_destroy(struct replies *replies) {
         reply_source_finish(&replies->sources[i]);
     }
     free(replies->sources);
-    parking_destroy(replies->parking);
+    waiters_destroy(replies->waiters);
     free(replies);
 }

@@ -21,7 +21,7 @@
 
 #include "channel.h"
 #include "jetstream.h"
-#include "parking.h"
+#include "waiters.h"
 
 struct replies;
 struct reply_source;
@@ -73,7 +73,7 @@ struct reply_wait {
     /* Private. */
     enum reply_phase phase;
     bool is_late; /* its time was up before it began */
-    struct parking_place place;
+    struct waiter place;
     struct reply_source *source;
     struct jetstream_request *request; /* under way; NULL: none */
     char *key;

@@ -30,7 +30,7 @@
 #include <stdlib.h>
 
 #include "problem.h"
-#include "sender.h"
+#include "limit_sender.h"
 #include "stream_access.h"
 #include "stream_form.h"
 #include "stream_request.h"
@@ -217,8 +217,8 @@ static bool open_for_sender(const struct limits *limits, struct http_request *re
     if (limits == NULL) {
         return true;
     }
-    const struct limit_sender sender = sender_of(limits, request);
-    if (limits_open(&limits->streams, &sender, sender_is_loopback(request), out_opening)) {
+    const struct limit_sender sender = limit_sender_of(limits, request);
+    if (limits_open(&limits->streams, &sender, limit_sender_is_loopback(request), out_opening)) {
         return true;
     }
     problem_respond_format(request, PROBLEM_TOO_MANY_STREAMS,

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What is said to whom is not let in: 401 with a challenge, later where something wrong was shown,
+ * or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
+
+#include "http.h"
+#include "sender_limits.h"
+#include "principal.h"
+#include "reactor.h"
+
+enum auth_error {
+    AUTH_ERROR_NONE,
+    AUTH_ERROR_NOTHING_SHOWN,
+    AUTH_ERROR_IN_URL,    /* a token that is not taken from there */
+    AUTH_ERROR_SCHEME,    /* something other than a bearer token */
+    AUTH_ERROR_MALFORMED, /* what cannot be a token … */
+    AUTH_ERROR_UNKNOWN,   /* … what is none */
+    AUTH_ERROR_EXPIRED,
+    AUTH_ERROR_REVOKED,
+    AUTH_ERROR_JWT,         /* with a fault */
+    AUTH_ERROR_CERTIFICATE, /* one that has expired since the connection was made */
+    AUTH_ERROR_NO_MEMORY,
+    AUTH_ERROR_COUNT
+};
+
+struct refusals;
+
+/* `limits`: borrowed; NULL: none. */
+enum parley_status refusals_create(struct reactor *reactor, const struct limits *limits,
+                                   struct refusals **out) PARLEY_MUST_CHECK;
+/* When no request waits any more.  NULL is allowed. */
+void refusals_destroy(struct refusals *refusals);
+
+/* Answers a request from its begin callback, or serves it until its answer is due.  `fault`: of a
+ * JWT, as of jwt_verify; else NULL. */
+void refusals_answer(struct refusals *refusals, struct http_request *request,
+                     enum auth_error refusal, const char *fault);
+
+/* 403: the sender, who is known, lacks the scope. */
+void auth_error_of_scope(struct http_request *request, const struct principal *principal,
+                         const char *scope);
