@@ -237,6 +237,7 @@ describe('parley health', () => {
       [['--ca', ca, `https://localhost:${port}`], {}, 0, 'ready'],
       [['--ca', ca, '--cert', cert, '--key', key, `https://127.0.0.1:${port}`], {}, 0, 'ready'],
       [[`https://127.0.0.1:${port}`], {}, 1, 'certificate'],
+      [[`https://127.0.0.1:${port}`], { SSL_CERT_FILE: ca }, 0, 'ready'],
       [['--ca', ca, `https://127.0.0.2:${port}`], {}, 1, ''],
       [['--ca', other.ca, `https://127.0.0.1:${port}`], {}, 1, 'certificate'],
       [[`http://127.0.0.1:${port}`], {}, 1, 'HTTP/1.1 400'],

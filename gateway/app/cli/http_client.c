@@ -135,12 +135,14 @@ static void work(struct http_client *client) {
 
 /* ---- the request ---- */
 
+/* The brackets leave out a macro that compares the value's type with the option, which a compiler
+ * knows here only once it has inlined this. */
 static bool set(CURL *easy, CURLoption option, const void *value) {
-    return curl_easy_setopt(easy, option, value) == CURLE_OK;
+    return (curl_easy_setopt)(easy, option, value) == CURLE_OK;
 }
 
 static bool set_number(CURL *easy, CURLoption option, long value) {
-    return curl_easy_setopt(easy, option, value) == CURLE_OK;
+    return (curl_easy_setopt)(easy, option, value) == CURLE_OK;
 }
 
 /* With CURLOPT_CAINFO alone Debian's libcurl would still trust its folder of authorities. The
