@@ -45,7 +45,8 @@ class Run {
   }
 
   async start() {
-    this.topology = await Topology.start(this.scope, this.row);
+    this.topology = new Topology(this.scope, this.row);
+    await this.topology.start(); // its logs are kept if it fails
     this.load = new Load(this.#clients(), this.ledger, this.servers);
     atEnd(this.scope, () => this.load.close());
     for (const every of [Math.ceil(this.messages / 10), 0]) {

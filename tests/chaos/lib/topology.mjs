@@ -70,11 +70,9 @@ export class Topology {
     Object.assign(this, { scope, row });
   }
 
-  static async start(scope, row) {
-    const topology = new Topology(scope, row);
-    if (row.isGuarded) topology.access = await Access.make();
-    await topology[START[row.topology]]();
-    return topology;
+  async start() {
+    if (this.row.isGuarded) this.access = await Access.make();
+    await this[START[this.row.topology]]();
   }
 
   async startEmbedded() {

@@ -63,11 +63,23 @@ export async function startParley({ env, wrapper = [], isAway = false, ...option
 }
 
 // A server listens after 3 s though it is not ready, as on a busy machine; tests that send at once
-// would then get 503.
+// would then get 503. One that does not become ready is ended, and says why.
 async function letItBecomeReady(server) {
   if (server.logged('start.waiting').length === 0) return;
-  const isOver = async () => server.program.exit || (await get(server, '/readyz')).status === 200;
-  await until('it is ready', isOver);
+  let said = '';
+  const isOver = async () => {
+    if (server.program.exit) return true;
+    const { status, text } = await get(server, '/readyz');
+    said = text;
+    return status === 200;
+  };
+  try {
+    await until('it is ready', isOver);
+  } catch (error) {
+    server.program.killFamily();
+    error.message += `\n/readyz: ${said}\nits log: ${server.faults().slice(-5).join('\n')}`;
+    throw error;
+  }
 }
 
 // What a start that is refused prints, and its exit status. One whose look at NATS takes more than
