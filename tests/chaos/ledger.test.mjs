@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { ACCEPTED, Ledger, REFUSED, UNKNOWN } from './lib/ledger.mjs';
+import { contradictions } from './lib/registry.mjs';
 
 const NOTHING = { doubled: 0, lost: 0, disordered: 0, wrong: 0 };
 
@@ -72,5 +73,39 @@ describe('the ledger, when', () => {
     assert.equal(violations.length, 1);
     assert.match(violations[0], /^lost: client 0 \(vlp\), message 0: answered as 1; /);
     assert.match(violations[0], /its attempts: refused .*unknown .*accepted/);
+  });
+});
+
+const granted = (agent, seq) => ({ agent, answer: { status: 200, text: '', json: { seq } } });
+const refused = (agent, holder) => {
+  const json = { type: '/problems/already-claimed', holder, claimed_at: '2025-12-14T10:30:00Z' };
+  return { agent, answer: { status: 409, text: '', json } };
+};
+const CLAIM = { holder: 'kay', seq: 2 };
+
+// What agents were told of one task, its keys, and how many contradictions that is.
+const TOLD = [
+  ['one holds it, as its key says', [granted('kay', 2), refused('bors', 'kay')], CLAIM, 0],
+  ['nobody was told 200 though it is held', [refused('bors', 'kay')], CLAIM, 0],
+  ['two were told that they hold it', [granted('kay', 2), granted('bors', 2)], CLAIM, 2],
+  ['another holds it', [granted('bors', 2)], CLAIM, 1],
+  ['its key is lost', [granted('kay', 2)], undefined, 1],
+  ['its claim is elsewhere', [granted('kay', 3)], CLAIM, 1],
+  ['another holder was named', [refused('bors', 'galahad')], CLAIM, 1],
+];
+
+describe('the registry', () => {
+  for (const [name, told, claim, count] of TOLD) {
+    it(`of a task: ${name}`, () => {
+      const keys = new Map([['t', { seq: 1 }], ...(claim ? [['t.claim', claim]] : [])]);
+      const asked = new Map([['t', granted('pilot', 1).answer]]);
+      const found = contradictions(asked, new Map([['t', told]]), keys);
+      assert.equal(found.length, count, found.join('\n'));
+    });
+  }
+
+  it('misses the key of a request that was accepted', () => {
+    const asked = new Map([['t', granted('pilot', 1).answer]]);
+    assert.equal(contradictions(asked, new Map(), new Map()).length, 1);
   });
 });

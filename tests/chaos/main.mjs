@@ -17,12 +17,14 @@ stored. Exits with 1 if a message was lost, doubled, stored out of order or told
   --all            every scenario (the default)
   --short          a few of them, with 200 messages each
   --messages N     how many messages are accepted at least, over all scenarios (default: 12000)
-  --extra          also those in which nats-server itself may lose messages
+  --minutes N      all of that again and again, until N minutes are over
+  --extra          also those in which this nats-server itself may lose messages
   --filter REGEX   only scenarios whose names match
   --list           print the scenarios, and end
   -h, --help       print this text
 
-The server is $PARLEY_BIN, without it build/dev/gateway/parley. With a violation, the logs of the
+The server is $PARLEY_BIN, without it build/dev/gateway/parley; the nats-server is the first of
+$PATH, or $PARLEY_TEST_NATS_SERVER. With a violation, the logs of the
 processes are kept in build/chaos.
 `;
 
@@ -35,6 +37,7 @@ function settings() {
         all: { type: 'boolean' },
         short: { type: 'boolean' },
         messages: { type: 'string', default: '12000' },
+        minutes: { type: 'string', default: '0' },
         extra: { type: 'boolean' },
         filter: { type: 'string', default: '' },
         list: { type: 'boolean' },
@@ -48,10 +51,9 @@ function settings() {
 }
 
 // The rows to run, each with its number of messages.
-function plan({ short, extra, messages, filter }) {
+function plan({ short, messages, filter }) {
   const name = new RegExp(filter);
-  const isWanted = (row) => (!short || row.isShort) && (extra || !row.isExtra);
-  const rows = SCENARIOS.filter((row) => name.test(row.name) && isWanted(row));
+  const rows = SCENARIOS.filter((row) => name.test(row.name) && (!short || row.isShort));
   const weight = rows.reduce((sum, row) => sum + (row.weight ?? 1), 0);
   const share = (row) => Math.ceil((Number(messages) * (row.weight ?? 1)) / weight);
   return rows.map((row) => [row, short ? SHORT_MESSAGES : share(row)]);
@@ -81,31 +83,50 @@ async function main() {
   const options = settings();
   if (options.help) return process.stdout.write(USAGE);
   if (options.list) return SCENARIOS.forEach(({ name }) => process.stdout.write(`${name}\n`));
-  const total = { sent: 0, counts: {}, faults: {}, ms: 0 };
+  const total = { sent: 0, counts: {}, faults: {}, tasks: {}, ms: 0 };
+  const end = Date.now() + 60_000 * Number(options.minutes);
+  const rows = await possible(plan(options), options);
   process.stdout.write(`${tableHead()}\n`);
-  for (const [row, messages] of plan(options)) {
-    const reason = await whyNot(row);
-    if (reason) {
-      process.stdout.write(`${row.name}: skipped: ${reason}\n`);
-      continue;
-    }
-    const progress = showProgress(row.name, Date.now());
-    const result = await runScenario(row, { messages, isShort: options.short }, progress);
-    if (isTTY) process.stdout.write('\r\x1b[K');
-    process.stdout.write(`${tableRow(row.name, result)}\n`);
-    for (const where of result.differences) {
-      process.stdout.write(`  nats-server's own replicas differ: ${where}\n`);
-    }
-    if (result.violations.length > 0) report(result);
-    add(total, result);
-  }
+  do {
+    for (const [row, messages] of rows) await runRow(row, messages, options, total);
+  } while (rows.length > 0 && Date.now() < end);
   process.stdout.write(`${tableRow('total', total)}\n`);
+  showTasks(total.tasks);
   process.exit(Object.values(total.faults).every((count) => count === 0) ? 0 : 1);
 }
 
+// The rows that can be run here; of the others it says why not.
+async function possible(rows, options) {
+  const found = [];
+  for (const [row, messages] of rows) {
+    const reason = await whyNot(row, options);
+    if (reason) process.stdout.write(`${row.name}: skipped: ${reason}\n`);
+    else found.push([row, messages]);
+  }
+  return found;
+}
+
+async function runRow(row, messages, { short }, total) {
+  const progress = showProgress(row.name, Date.now());
+  const result = await runScenario(row, { messages, isShort: short }, progress);
+  if (isTTY) process.stdout.write('\r\x1b[K');
+  process.stdout.write(`${tableRow(row.name, result)}\n`);
+  for (const where of result.differences) {
+    process.stdout.write(`  nats-server's own replicas differ: ${where}\n`);
+  }
+  if (result.violations.length > 0) report(result);
+  add(total, result);
+}
+
+function showTasks({ tasks, claims, held, undecided }) {
+  if (!tasks) return;
+  const what = `${claims} claims of ${tasks} tasks: ${held} hold one, ${claims - held} were told who does`;
+  process.stdout.write(`${what}; ${undecided} attempts were not decided\n`);
+}
+
 function add(total, result) {
-  for (const part of ['counts', 'faults']) {
-    for (const [name, count] of Object.entries(result[part])) {
+  for (const part of ['counts', 'faults', 'tasks']) {
+    for (const [name, count] of Object.entries(result[part] ?? {})) {
       total[part][name] = (total[part][name] ?? 0) + count;
     }
   }

@@ -85,28 +85,32 @@ export const SCENARIOS = [
   {
     name: 'cluster: leader killed',
     topology: 'cluster',
+    hasTasks: true,
     steps: [['kill leader'], ['accept', 200], ['start leader']],
   },
   {
     name: 'cluster: leader stopped for a while',
     topology: 'cluster',
+    hasTasks: true,
     // nats-server 2.9.10: it may go on to store, acknowledge and deliver messages as the leader that
     // it was, at sequences that the new leader has given to others; then it drops them.
-    isExtra: true,
+    since: '2.10.27',
     steps: [['stop leader'], ['accept', 200], ['continue leader']],
   },
   {
     name: 'cluster: upgraded one by one',
     topology: 'cluster',
+    hasTasks: true,
     // As above: after a restart the sequences of some acks are not those of the messages, or a member
     // does not become current again.
-    isExtra: true,
+    since: '2.10.27',
     steps: [['restart each nats', 200]],
   },
   {
     name: 'cluster: one cut off, then two',
     topology: 'cluster',
-    isExtra: true, // nats-server 2.9.10: it may be without a leader for minutes afterwards
+    hasTasks: true,
+    since: '2.10.27', // nats-server 2.9.10: it may be without a leader for minutes afterwards
     steps: [['cut leader'], ['refuse', 10], ['cut another'], ['meet'], ['heal routes']],
   },
   {
@@ -139,6 +143,7 @@ export const SCENARIOS = [
   {
     name: 'cluster: parley killed',
     topology: 'cluster',
+    hasTasks: true,
     rounds: 2,
     steps: [['kill parley'], ['accept', 100], ['start parley']],
   },

@@ -16,7 +16,20 @@ function whyNoClock() {
   return library && existsSync(library) ? null : 'CHAOS_CLOCK does not name the library of clock.c';
 }
 
-export async function whyNot(row) {
+const numberOf = (version) => version.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
+
+// Of a server that is older than the row asks for.
+async function whyNoServer({ since }) {
+  const { stdout } = await run('nats-server', ['--version']);
+  const [, version] = /v(\d+\.\d+\.\d+)/.exec(stdout);
+  if (numberOf(version) >= numberOf(since)) return null;
+  return `nats-server ${version} breaks the invariant, ${since} does not: --extra runs it`;
+}
+
+// `extra`: whether rows are wanted in which nats-server itself breaks the invariant.
+export async function whyNot(row, { extra }) {
+  const reason = row.since && !extra ? await whyNoServer(row) : null;
+  if (reason) return reason;
   if (row.isSmallDisk) return whyNoDisk();
   if (row.hasClock) return whyNoClock();
   return null;

@@ -9,6 +9,7 @@ import { Load } from './clients.mjs';
 import { FAULTS } from './faults.mjs';
 import { Ledger } from './ledger.mjs';
 import { Reader } from './reader.mjs';
+import { Registry } from './registry.mjs';
 import { Replicas } from './replicas.mjs';
 import { KINDS, placeOf } from './texts.mjs';
 import { Topology } from './topology.mjs';
@@ -54,6 +55,7 @@ class Run {
       this.readers.push(new Reader(name, this.ledger, this.servers, { kind: this.kind, every }));
     }
     atEnd(this.scope, () => Promise.all(this.readers.map((reader) => reader.stop())));
+    if (this.row.hasTasks) this.registry = new Registry(this.servers);
     // Streams must be there before anything happens to them.
     await this.until('every client was accepted', () =>
       this.ledger.accounts.every(({ last }) => last > 0),
@@ -80,6 +82,7 @@ class Run {
     await this.step(['accept', share], progress);
     progress('ends');
     await within('every client ends', this.load.stop(), STEP_MS);
+    await this.registry?.stop(STEP_MS);
   }
 
   // Nobody was refused anything, and who could keep a connection has kept it.
@@ -113,15 +116,22 @@ class Run {
       reader.compare(this.replicas);
     }
     if (this.row.isSmooth) this.expectSmooth();
+    if (this.registry) await this.compareTasks();
     this.ledger.close();
   }
 
+  async compareTasks() {
+    const found = await this.withClient((client) => this.registry.contradictions(client));
+    for (const how of found) this.ledger.violation('wrong', null, 0, how);
+  }
+
   async end() {
+    this.registry?.close();
     while (this.#ends.length > 0) await this.#ends.pop()();
   }
 }
 
-// { row, sent, counts, faults, violations, differences, logs, ms }. `progress` is told what happens.
+// { row, sent, counts, faults, violations, differences, tasks, logs, ms }. `progress` is told what happens.
 export async function runScenario(row, { messages, isShort }, progress) {
   const began = Date.now();
   const run = new Run(row, Math.min(messages, row.limit ?? messages), isShort);
@@ -142,5 +152,7 @@ export async function runScenario(row, { messages, isShort }, progress) {
   await attempt('it did not end', () => run.end());
   const { sent, counts, violations, faults } = ledger;
   const differences = run.replicas?.differences ?? [];
-  return { row, sent, counts, faults, violations, differences, logs, ms: Date.now() - began };
+  const tasks = run.registry?.counts;
+  const ms = Date.now() - began;
+  return { row, sent, counts, faults, violations, differences, tasks, logs, ms };
 }
