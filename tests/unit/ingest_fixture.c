@@ -679,6 +679,7 @@ int world_tear_down(void **state) {
     parley_buffer_finish(&world->request.answer);
     parley_buffer_finish(&world->request.held);
     parley_buffer_finish(&world->gateway.payload);
+    parley_buffer_finish(&world->gateway.answer);
     parley_message_finish(&world->message);
     parley_schema_destroy(world->schema);
     reactor_destroy(world->reactor);

@@ -239,6 +239,7 @@ static void test_whichever_allocation_fails_it_is_answered(void **state) {
         parley_message_finish(&world->message);
         parley_message_init(&world->message, world->schema);
         parley_buffer_finish(&world->gateway.payload);
+        parley_buffer_finish(&world->gateway.answer);
         fault_heap_arm(failed_count, 1);
         world_post(world, &asks, CHECKPOINT);
         world_ack_all(world);

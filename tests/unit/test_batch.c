@@ -627,6 +627,7 @@ static bool run_out(struct world *world, const struct request_head *head, size_t
     parley_message_finish(&world->message);
     parley_message_init(&world->message, world->schema);
     parley_buffer_finish(&world->gateway.payload);
+    parley_buffer_finish(&world->gateway.answer);
     world->jetstream.room = SIZE_MAX;
     fault_heap_arm(number, 1);
     world_begin(world, head);

@@ -440,6 +440,7 @@ static bool run_out(struct world *world, const struct request_head *head, struct
     parley_message_finish(&world->message);
     parley_message_init(&world->message, world->schema);
     parley_buffer_finish(&world->gateway.payload);
+    parley_buffer_finish(&world->gateway.answer);
     fault_heap_arm(number, 1);
     world_begin(world, head);
     send_pieces(world, body);

@@ -168,6 +168,7 @@ static bool run_out(struct world *world, const struct request_head *head, const 
     parley_message_finish(&world->message);
     parley_message_init(&world->message, world->schema);
     parley_buffer_finish(&world->gateway.payload);
+    parley_buffer_finish(&world->gateway.answer);
     world->store.query_count = 0;
     fault_heap_arm(number, 1);
     world_post(world, head, body);

@@ -435,6 +435,7 @@ static void take_apart(struct worker *worker) {
     }
     free(gateway->messages);
     parley_buffer_finish(&gateway->payload);
+    parley_buffer_finish(&gateway->answer);
     free(worker->streams);
     free(worker->buckets);
     worker_objects_forget(&worker->objects);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Many messages in one request: each is checked (intake.h) and published (batch_publish.h) as its
+/* Many messages in one request: each is checked (intake.h) and submitted (batch_pending.h) as its
  * bytes are received, and its result goes to the answer in the order sent (batch_results.h). What
  * is in memory is bounded by the window of results: when it is full, or the outlet has no room, no
  * more of the body is read. A message that finds no room in the budget has failed, and the next one
@@ -37,7 +37,6 @@ struct batch {
     enum batch_phase phase;
     struct intake intake;
     struct batch_results results;
-    struct batch_publisher publisher;
     struct batch_pending pending;
     struct pace pace;
     const struct body_fault *fault; /* the body breaks off; NULL: it does not */
@@ -69,7 +68,7 @@ static void destroy(struct batch *batch) {
 /* Whether the client is gone, and nothing is under way. */
 static bool is_over(const struct batch *batch) {
     return batch->request == NULL && batch_pending_is_empty(&batch->pending) &&
-           batch->publisher.awaited_count == 0 && !intake_is_checking(&batch->intake);
+           !intake_is_checking(&batch->intake);
 }
 
 /* Whether a message that was received whole is served though the client is gone. */
@@ -97,7 +96,6 @@ static void batch_closed(void *state) {
     batch->request = NULL;
     pace_close(&batch->pace);
     batch_results_close(&batch->results);
-    batch_publisher_close(&batch->publisher);
     batch_pending_close(&batch->pending);
     go_on_alone(batch);
 }
@@ -320,10 +318,6 @@ static void on_progress(struct batch *batch) {
     }
 }
 
-static void on_settled(struct batch_publisher *publisher) {
-    on_progress(OWNER_OF(publisher, struct batch, publisher));
-}
-
 static void on_moved(struct batch_pending *pending) {
     on_progress(OWNER_OF(pending, struct batch, pending));
 }
@@ -351,10 +345,7 @@ static void *batch_create(const struct request_options *options, enum parley_fra
     pace_init(&batch->pace, &batch->options.meter, batch->options.gateway, request);
     intake_init(&batch->intake, &batch->options, framing, &events);
     batch_results_init(&batch->results, &batch->options, request, on_outlet_room, batch);
-    batch->publisher = (struct batch_publisher){
-        .options = &batch->options, .results = &batch->results, .on_settled = on_settled};
-    batch_pending_init(&batch->pending, &batch->options, &batch->publisher, &batch->intake,
-                       on_moved);
+    batch_pending_init(&batch->pending, &batch->options, &batch->results, &batch->intake, on_moved);
     return batch;
 }
 

@@ -4,291 +4,280 @@
 
 #include <stdlib.h>
 
-#include "dispatch.h"
-
+/* A message that waits, or that may have to be looked at again after it was published. */
 struct pending {
     struct batch_pending *line;
-    struct pending *next;
-    LIST_ENTRY(pending) link; /* while it is under way */
+    struct pending *next; /* in line */
     struct batch_result *result;
-    struct parley_slice slice;
-    struct dispatch *dispatch; /* NULL: nothing decides on it */
-    struct offload *offload;   /* the intake's: it holds the message; NULL: it is checked again */
-    size_t counted_bytes;      /* of its receipt, in the window */
-    char bytes[];              /* of the slice; none if it was offloaded */
+    bool has_offload;   /* the intake's holds the message; else it is checked again */
+    size_t text_length; /* in the window */
+    char text[];        /* none if it was offloaded */
 };
 
-static void free_pending(struct pending *one) {
-    struct batch_pending *pending = one->line;
-    pending->publisher->results->window_bytes -= one->slice.bytes.length;
-    if (one->offload != NULL) {
-        intake_release(pending->intake);
+static struct batch_pending *line_of(const struct submission *submission) {
+    return OWNER_OF(submission->submitter, struct batch_pending, submitter);
+}
+
+static struct batch_result *result_of(struct submission *submission) {
+    return OWNER_OF(submission, struct batch_result, submission);
+}
+
+static void release_offload(struct pending *one) {
+    if (one->has_offload) {
+        one->has_offload = false;
+        one->result->submission.offload = NULL;
+        intake_release(one->line->intake);
     }
-    dispatch_finish(one->dispatch);
-    free(one->dispatch);
-    free(one);
+}
+
+static void free_pending(struct pending *one) {
+    if (one != NULL) {
+        one->line->results->window_bytes -= one->text_length;
+        release_offload(one);
+        one->result->pending = NULL;
+        free(one);
+    }
 }
 
 /* Takes the first out of the line. */
-static struct pending *pop(struct batch_pending *pending) {
+static struct batch_result *pop(struct batch_pending *pending) {
     struct pending *first = pending->first;
     pending->first = first->next;
     if (pending->first == NULL) {
         pending->end = &pending->first;
     }
-    return first;
+    return first->result;
 }
 
 void batch_pending_drop(struct batch_pending *pending) {
-    jetstream_wait_cancel(pending->options->gateway->jetstream, &pending->waiter);
+    jetstream_wait_cancel(pending->submitter.options->gateway->jetstream, &pending->waiter);
     while (pending->first != NULL) {
-        free_pending(pop(pending));
+        struct batch_result *result = pop(pending);
+        free_pending(result->pending);
+        submission_end(&result->submission);
     }
 }
 
-static void wait_for_room(struct batch_pending *pending, unsigned share) {
-    pending->waiter.share = share;
-    jetstream_wait_for_room(pending->options->gateway->jetstream, &pending->waiter);
+static void wait_for_room(struct batch_pending *pending) {
+    pending->waiter.share = pending->submitter.share;
+    jetstream_wait_for_room(pending->submitter.options->gateway->jetstream, &pending->waiter);
 }
 
-/* ---- those that nothing decides on ---- */
-
-/* Returns: false: JetStream's window is full. */
-static bool publish(struct batch_pending *pending, struct batch_result *result,
-                    const struct verdict *verdict) {
-    if (pending->options->task != INGEST_FORWARD) {
-        batch_result_end_verdict(result, verdict);
-        return true;
-    }
-    if (batch_publish(pending->publisher, result, verdict)) {
-        return true;
-    }
-    wait_for_room(pending, pending->publisher->share);
-    return false;
-}
-
-/* Checks it again, since the message object has served others meanwhile, unless the offload holds
- * it.  Returns: as publish. */
-static bool finish_plain(struct batch_pending *pending, struct pending *first) {
-    struct request_options *options = pending->options;
-    struct verdict verdict = {.slice = &first->slice, .offload = first->offload};
-    if (first->offload != NULL) {
-        verdict.message = &first->offload->message;
-    } else {
-        verdict.message = gateway_message(options->gateway, options->protocol);
-        verdict.status = check_message(options, first->slice.bytes, first->slice.origin);
-    }
-    if (verdict.status != PARLEY_OK) {
-        batch_result_end_internal(first->result, verdict.status);
-    } else if (!publish(pending, first->result, &verdict)) {
-        return false;
-    }
-    free_pending(pop(pending));
-    return true;
-}
-
-/* ---- those that earlier messages decide on ---- */
+/* ---- what comes of a submission ---- */
 
 /* The window has what its receipt takes. */
-static void count_receipt(struct pending *one) {
-    const size_t length = one->result->receipt.text.length;
-    one->line->publisher->results->window_bytes += length - one->counted_bytes;
-    one->counted_bytes = length;
+static void count_receipt(struct batch_result *result) {
+    const size_t length = result->submission.receipt.text.length;
+    result->results->window_bytes += length - result->counted_bytes;
+    result->counted_bytes = length;
 }
 
-static void end_dispatched(struct pending *one) {
-    struct batch_result *result = one->result;
-    count_receipt(one);
-    result->account = one->dispatch->account;
-    if (result->results->outlet.options.request != NULL) {
-        batch_result_end_dispatched(result, &one->dispatch->outcome);
-    } else {
-        dispatch_account(one->dispatch);
+/* It is neither in line nor under way any more. */
+static void end(struct batch_result *result, const struct submission_outcome *outcome) {
+    count_receipt(result);
+    if (result->results->outlet.options.request == NULL) {
+        submission_account(&result->submission, outcome);
+        free_pending(result->pending);
+        submission_end(&result->submission);
+        return;
     }
-    free_pending(one);
+    free_pending(result->pending);
+    batch_result_end_submitted(result, outcome);
 }
 
-/* It is not in line any more. */
-static void follow(struct batch_pending *pending, struct pending *one) {
-    if (dispatch_has_sent_all(one->dispatch) && one->offload != NULL) {
-        intake_release(pending->intake);
-        one->offload = one->dispatch->offload = NULL;
-    }
-    LIST_INSERT_HEAD(&pending->under_way, one, link);
-    pending->publisher->awaited_count++;
-    count_receipt(one);
-}
-
-static void end_followed(struct pending *one) {
-    LIST_REMOVE(one, link);
-    one->line->publisher->awaited_count--;
-    end_dispatched(one);
-}
-
-static void on_settled(struct dispatch *dispatch) {
-    struct pending *one = dispatch->context;
-    struct batch_publisher *publisher = one->line->publisher;
-    end_followed(one);
-    publisher->on_settled(publisher);
-}
-
-static void end_checked(struct pending *one) {
-    const struct verdict *verdict = &one->dispatch->verdict;
+static void end_checked(struct batch_result *result, const struct verdict *verdict) {
+    struct pending *one = result->pending;
     if (verdict->status != PARLEY_OK) {
-        batch_result_end_internal(one->result, verdict->status);
+        batch_result_end_internal(result, verdict->status);
     } else {
-        batch_result_end_verdict(one->result, verdict);
+        batch_result_end_verdict(result, verdict);
     }
     free_pending(one);
 }
 
-/* Returns: false: it has to wait longer. */
-static bool finish_dispatched(struct batch_pending *pending, struct pending *first) {
-    switch (dispatch_decide(first->dispatch)) {
-    case DISPATCH_STEP_WAIT:
+/* It was published. */
+static void follow(struct batch_result *result) {
+    line_of(&result->submission)->awaited_count++;
+    count_receipt(result);
+    if (result->submission.deciding == NULL) {
+        free_pending(result->pending);
+    }
+}
+
+static void follow_halt(struct batch_result *result, struct parley_message *message) {
+    batch_result_note_invalid(result, message, true);
+    result->counted_bytes = result->submission.receipt.text.length;
+    follow(result);
+}
+
+/* Of the first in line, or of one that need not wait.  Returns: false: it has to wait longer. */
+static bool go(struct batch_pending *pending, struct batch_result *result,
+               struct verdict *verdict) {
+    struct submission_outcome outcome;
+    const enum submission_step step = submission_go(&result->submission, verdict, &outcome);
+    if (step == SUBMISSION_IS_FULL) {
+        wait_for_room(pending);
+    }
+    if (step == SUBMISSION_IS_FULL || step == SUBMISSION_WAITS) {
         return false;
-    case DISPATCH_STEP_FULL:
-        wait_for_room(pending, first->dispatch->share);
-        return false;
-    case DISPATCH_STEP_GO:
-        follow(pending, pop(pending));
-        break;
-    case DISPATCH_STEP_SETTLED:
-        end_dispatched(pop(pending));
-        break;
-    case DISPATCH_STEP_CHECKED:
-        end_checked(pop(pending));
-        break;
+    }
+    if (result->pending != NULL) {
+        (void)pop(pending);
+    }
+    if (step == SUBMISSION_GOES) {
+        follow(result);
+    } else if (step == SUBMISSION_HALTS) {
+        follow_halt(result, verdict->message);
+    } else if (step == SUBMISSION_CHECKED) {
+        end_checked(result, verdict);
+    } else {
+        end(result, &outcome);
     }
     return true;
-}
-
-void batch_pending_close(struct batch_pending *pending) {
-    struct pending *one = LIST_FIRST(&pending->under_way);
-    while (one != NULL) {
-        struct pending *next = LIST_NEXT(one, link);
-        if (dispatch_close(one->dispatch)) {
-            end_followed(one);
-        }
-        one = next;
-    }
-}
-
-/* ---- going on ---- */
-
-static bool is_ready(const struct pending *one) {
-    return one->dispatch == NULL || one->dispatch->phase == DISPATCH_READY;
 }
 
 /* Goes on in the order sent, up to one that has to wait longer. */
-static void finish_all(struct batch_pending *pending) {
-    while (pending->first != NULL && is_ready(pending->first) &&
-           !batch_pending_is_blocked(pending)) {
-        struct pending *first = pending->first;
-        if (first->dispatch == NULL ? !finish_plain(pending, first)
-                                    : !finish_dispatched(pending, first)) {
-            return;
-        }
+static void go_on(struct batch_pending *pending) {
+    bool is_moving = true;
+    while (is_moving && pending->first != NULL && !batch_pending_is_blocked(pending) &&
+           pending->first->result->submission.phase == SUBMISSION_READY) {
+        struct verdict verdict = {0};
+        is_moving = go(pending, pending->first->result, &verdict);
     }
+}
+
+static void on_ready(struct submission *submission) {
+    struct batch_pending *pending = line_of(submission);
+    if (pending->first != result_of(submission)->pending) {
+        submission_foresee(submission);
+        return;
+    }
+    go_on(pending);
+    pending->on_moved(pending);
+}
+
+static void on_sent(struct submission *submission) {
+    struct pending *one = result_of(submission)->pending;
+    if (one != NULL) {
+        release_offload(one);
+    }
+}
+
+static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
+    struct batch_pending *pending = line_of(submission);
+    pending->awaited_count--;
+    end(result_of(submission), outcome);
+    pending->on_moved(pending);
 }
 
 static void on_capacity(struct jetstream_waiter *waiter) {
     struct batch_pending *pending = OWNER_OF(waiter, struct batch_pending, waiter);
-    finish_all(pending);
+    go_on(pending);
     pending->on_moved(pending);
 }
 
 static void on_released(struct halt_hold *hold) {
-    struct batch_pending *pending = OWNER_OF(hold, struct batch_publisher, hold)->pending;
-    finish_all(pending);
+    struct batch_pending *pending = OWNER_OF(hold, struct batch_pending, hold);
+    go_on(pending);
     pending->on_moved(pending);
 }
 
-static void on_ready(struct dispatch *dispatch) {
-    struct pending *one = dispatch->context;
-    struct batch_pending *pending = one->line;
-    if (one != pending->first) {
-        dispatch_foresee(dispatch);
+void batch_pending_close(struct batch_pending *pending) {
+    struct submission_outcome outcome;
+    pending->submitter.is_unread = true;
+    for (struct batch_result *result = pending->results->first; result != NULL;
+         result = result->next) {
+        if (submission_close(&result->submission, &outcome)) {
+            pending->awaited_count--;
+            end(result, &outcome);
+        }
+    }
+}
+
+/* ---- in line ---- */
+
+/* Copies the text of the message, but for one that was offloaded: nothing after that is read.
+ * Returns: NULL: no memory. */
+static struct pending *create_pending(struct batch_pending *pending, struct batch_result *result,
+                                      const struct verdict *verdict) {
+    const struct parley_bytes text = verdict->slice->bytes;
+    const bool is_copied = verdict->offload == NULL;
+    struct pending *one = malloc(sizeof *one + (is_copied ? text.length : 0));
+    if (one != NULL) {
+        *one = (struct pending){.line = pending,
+                                .result = result,
+                                .has_offload = !is_copied,
+                                .text_length = text.length};
+    }
+    if (one != NULL && is_copied) {
+        memcpy(one->text, text.data, text.length);
+    }
+    return one;
+}
+
+/* `one` NULL: no memory. */
+static void wait_in_line(struct batch_pending *pending, struct batch_result *result,
+                         struct pending *one) {
+    if (one == NULL) {
+        batch_result_end_internal(result, PARLEY_E_MEMORY);
         return;
     }
-    finish_all(pending);
-    pending->on_moved(pending);
-}
-
-/* ---- waiting ---- */
-
-/* Copies the message, but for one that was offloaded: nothing after that is read.
- * Returns: NULL: no memory, and the result is ended. */
-static struct pending *add(struct batch_pending *pending, struct batch_result *result,
-                           const struct verdict *verdict, bool is_dispatched) {
-    const struct parley_bytes bytes = verdict->slice->bytes;
-    const bool is_copied = verdict->offload == NULL;
-    struct pending *last = malloc(sizeof *last + (is_copied ? bytes.length : 0));
-    struct dispatch *dispatch = is_dispatched ? malloc(sizeof *dispatch) : NULL;
-    if (last == NULL || (is_dispatched && dispatch == NULL)) {
-        free(last);
-        free(dispatch);
-        batch_result_end_internal(result, PARLEY_E_MEMORY);
-        return NULL;
-    }
-    *last = (struct pending){.line = pending,
-                             .result = result,
-                             .slice = *verdict->slice,
-                             .dispatch = dispatch,
-                             .offload = verdict->offload};
-    if (is_copied) {
-        memcpy(last->bytes, bytes.data, bytes.length);
-        last->slice.bytes.data = last->bytes;
-    } else {
+    if (one->has_offload) {
         intake_hold(pending->intake);
+    } else {
+        result->submission.slice.bytes.data = one->text;
     }
-    pending->publisher->results->window_bytes += bytes.length;
-    *pending->end = last;
-    pending->end = &last->next;
-    return last;
-}
-
-static void begin_dispatch(struct batch_pending *pending, struct pending *one,
-                           const struct parley_route *route) {
-    static const struct dispatch_events events = {on_ready, on_settled};
-    const bool is_all = pending->options->results == RESULTS_ALL;
-    *one->dispatch = (struct dispatch){.events = &events,
-                                       .context = one,
-                                       .options = pending->options,
-                                       .slice = one->slice,
-                                       .offload = one->offload,
-                                       .receipt = &one->result->receipt,
-                                       .form = is_all ? RECEIPT_LINE : RECEIPT_ID_ONLY,
-                                       .sender = &pending->publisher->sender,
-                                       .log = &pending->log,
-                                       .account = one->result->account};
-    dispatch_begin(one->dispatch, route);
+    result->pending = one;
+    pending->results->window_bytes += one->text_length;
+    *pending->end = one;
+    pending->end = &one->next;
 }
 
 void batch_pending_finish(struct batch_pending *pending, struct batch_result *result,
                           const struct verdict *verdict, const struct parley_route *route) {
-    if (route == NULL && pending->first == NULL && !batch_pending_is_blocked(pending)) {
-        if (!publish(pending, result, verdict)) {
-            (void)add(pending, result, verdict, false);
-        }
+    struct submission *submission = &result->submission;
+    const bool is_first = pending->first == NULL && !batch_pending_is_blocked(pending);
+    const bool waits = route != NULL || !is_first;
+    struct pending *one = waits ? create_pending(pending, result, verdict) : NULL;
+    struct verdict now = *verdict;
+    if ((waits && one == NULL) ||
+        submission_begin(submission, &pending->submitter, verdict, route) != PARLEY_OK) {
+        free(one);
+        batch_result_end_internal(result, PARLEY_E_MEMORY);
         return;
     }
-    result->account = account_mark(pending->options, verdict->message);
-    struct pending *last = add(pending, result, verdict, route != NULL);
-    if (last != NULL && route != NULL) {
-        begin_dispatch(pending, last, route);
+    if (waits) {
+        wait_in_line(pending, result, one);
     }
-    finish_all(pending);
+    if (is_first && submission->phase == SUBMISSION_READY && !go(pending, result, &now) && !waits) {
+        wait_in_line(pending, result, create_pending(pending, result, verdict));
+    }
+    go_on(pending);
+}
+
+static enum receipt_form form_of(const struct request_options *options) {
+    switch (options->results) {
+    case RESULTS_ALL:
+        return RECEIPT_LINE;
+    case RESULTS_ERRORS:
+        return RECEIPT_ID_ONLY;
+    case RESULTS_SUMMARY:
+        break;
+    }
+    return RECEIPT_NONE;
 }
 
 void batch_pending_init(struct batch_pending *pending, struct request_options *options,
-                        struct batch_publisher *publisher, struct intake *intake,
+                        struct batch_results *results, struct intake *intake,
                         void (*on_moved)(struct batch_pending *pending)) {
-    pending->options = options;
-    pending->publisher = publisher;
-    publisher->pending = pending;
-    publisher->hold.released = on_released;
+    static const struct submission_events events = {on_ready, on_sent, on_settled};
+    pending->results = results;
     pending->intake = intake;
+    pending->submitter.events = &events;
+    pending->submitter.options = options;
+    pending->submitter.hold = &pending->hold;
+    pending->submitter.form = form_of(options);
+    pending->hold.released = on_released;
     pending->end = &pending->first;
     pending->waiter.room = on_capacity;
     pending->on_moved = on_moved;

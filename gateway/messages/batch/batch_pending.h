@@ -1,30 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The messages of a batch that have to wait, in the order sent: JetStream's window is full, or
- * earlier messages decide on them, or on one before them (dispatch.h). They are valid, or halt. */
+/* Submits the messages of a batch, in the order sent: at once, or after a wait, while JetStream's
+ * window is full, or earlier messages decide on them, or on one before them. They are valid, or
+ * halt. */
 
-#include "batch_publish.h"
+#include "batch_results.h"
 #include "intake.h"
-#include "log_count.h"
 
 struct pending;
 
 /* The owner embeds it. */
 struct batch_pending {
-    struct request_options *options;
-    struct batch_publisher *publisher;
+    struct batch_results *results;
     struct intake *intake;
+    struct submitter submitter;
     struct pending *first, **end;
-    LIST_HEAD(, pending) under_way; /* those that were published, and wait for their outcome */
+    size_t awaited_count;           /* submissions under way */
+    struct halt_hold hold;          /* while a message is held that those after it must not pass */
     struct jetstream_waiter waiter; /* while the first waits for JetStream's window */
-    struct log_count log;
-    /* Some of them went on; the owner may destroy all of this. */
+    /* Some of them went on, or have ended; the owner may destroy all of this. */
     void (*on_moved)(struct batch_pending *pending);
 };
 
+/* Owns: everything is borrowed. */
 void batch_pending_init(struct batch_pending *pending, struct request_options *options,
-                        struct batch_publisher *publisher, struct intake *intake,
+                        struct batch_results *results, struct intake *intake,
                         void (*on_moved)(struct batch_pending *pending));
 
 /* What follows from the verdict on a message that is valid, or halts (HALTING_HALTS), now or in its
@@ -34,10 +35,11 @@ void batch_pending_finish(struct batch_pending *pending, struct batch_result *re
 
 /* Whether no message may be published: JetStream's window is full, or halts hold the last one. */
 static inline bool batch_pending_is_blocked(const struct batch_pending *pending) {
-    return pending->waiter.is_waiting || pending->publisher->hold.held_count > 0;
+    return pending->waiter.is_waiting || pending->hold.held_count > 0;
 }
+/* Whether no message waits, and none is under way. */
 static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
-    return pending->first == NULL;
+    return pending->first == NULL && pending->awaited_count == 0;
 }
 
 /* The client is gone: what has to be found out only for its answer is not. */

@@ -2,8 +2,6 @@
 
 #include "batch_results.h"
 
-#include "dispatch.h"
-
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -51,7 +49,7 @@ void batch_results_close(struct batch_results *results) {
 static void free_list(struct batch_result *result) {
     while (result != NULL) {
         struct batch_result *next = result->next;
-        receipt_finish(&result->receipt);
+        submission_finish(&result->submission);
         free(result);
         result = next;
     }
@@ -85,10 +83,13 @@ struct batch_result *batch_results_add(struct batch_results *results, size_t num
             return NULL;
         }
     }
-    receipt_clear(&result->receipt);
+    receipt_clear(&result->submission.receipt);
     result->results = results;
     result->number = number;
-    result->account = ACCOUNT_UNKNOWN;
+    result->submission.account = ACCOUNT_UNKNOWN;
+    result->submission.phase = SUBMISSION_NONE;
+    result->pending = NULL;
+    result->counted_bytes = 0;
     result->status = RESULT_AWAITED;
     result->next = NULL;
     *results->end = result;
@@ -139,7 +140,7 @@ static void write_out(struct batch_results *results, const struct parley_buffer 
 /* It is written, and used again. The window bounds what its results hold, not what unused ones
  * would go on holding. */
 static void put_away(struct batch_results *results, struct batch_result *result) {
-    struct parley_buffer *line = &result->receipt.text;
+    struct parley_buffer *line = &result->submission.receipt.text;
     results->window_count--;
     results->window_bytes -= line->length;
     if (line->capacity > RESULT_KEPT_BYTES) {
@@ -152,7 +153,7 @@ static void put_away(struct batch_results *results, struct batch_result *result)
 void batch_results_flush(struct batch_results *results) {
     while (batch_results_wait_for_outlet(results) && outlet_has_room(&results->outlet)) {
         struct batch_result *result = results->first;
-        const struct parley_buffer *line = &result->receipt.text;
+        const struct parley_buffer *line = &result->submission.receipt.text;
         results->first = result->next;
         if (results->first == NULL) {
             results->end = &results->first;
@@ -170,14 +171,15 @@ void batch_results_flush(struct batch_results *results) {
 static void end_result(struct batch_result *result, enum result_status status,
                        size_t counted_bytes) {
     struct batch_results *results = result->results;
+    submission_end(&result->submission);
     result->status = status;
     results->counts[status]++;
     /* A filter's output is whole, or it is broken off. */
     results->has_failed = results->has_failed || (status == RESULT_FAILED && is_filter(results));
     if (!is_reported(results, status)) {
-        parley_buffer_clear(&result->receipt.text);
+        parley_buffer_clear(&result->submission.receipt.text);
     }
-    results->window_bytes += result->receipt.text.length - counted_bytes;
+    results->window_bytes += result->submission.receipt.text.length - counted_bytes;
     batch_results_flush(results);
 }
 
@@ -191,8 +193,8 @@ static void log_once(struct batch_results *results, const char *detail) {
 
 void batch_result_note_invalid(struct batch_result *result, struct parley_message *message,
                                bool is_halting) {
-    struct parley_buffer *line = &result->receipt.text;
-    result->account = account_mark(result->results->options, message);
+    struct parley_buffer *line = &result->submission.receipt.text;
+    result->submission.account = account_mark(result->results->options, message);
     parley_buffer_clear(line);
     receipt_write_invalid(result->number, message, is_halting, line);
     parley_buffer_char(line, '\n');
@@ -200,15 +202,15 @@ void batch_result_note_invalid(struct batch_result *result, struct parley_messag
 }
 
 void batch_result_end_invalid(struct batch_result *result) {
-    account_invalid(result->results->options, result->account);
-    end_result(result, RESULT_INVALID, result->receipt.text.length);
+    account_invalid(result->results->options, result->submission.account);
+    end_result(result, RESULT_INVALID, result->submission.receipt.text.length);
 }
 
 /* `members`: of the problem, with a comma each; not in the result's text. */
 static void end_failed(struct batch_result *result, const struct failure *failure,
                        struct parley_bytes members, size_t counted_bytes) {
-    struct parley_buffer *line = &result->receipt.text;
-    account_problem(result->results->options, result->account, failure->problem);
+    struct parley_buffer *line = &result->submission.receipt.text;
+    account_problem(result->results->options, result->submission.account, failure->problem);
     if (failure->problem == PROBLEM_INTERNAL) {
         log_once(result->results, failure->detail);
     }
@@ -267,7 +269,7 @@ static enum result_status status_of(const struct request_options *options,
 }
 
 void batch_result_end_verdict(struct batch_result *result, const struct verdict *verdict) {
-    write_verdict(result->results, verdict, &result->receipt.text);
+    write_verdict(result->results, verdict, &result->submission.receipt.text);
     end_result(result, status_of(result->results->options, verdict), 0);
 }
 
@@ -289,21 +291,9 @@ void batch_results_add_verdict(struct batch_results *results, const struct verdi
 
 /* ---- published ---- */
 
-void batch_result_note(struct batch_result *result, const struct parley_message *message,
-                       const struct publication *publication) {
-    const enum ingest_results reported = result->results->options->results;
-    result->mark = publication->mark;
-    if (reported == RESULTS_SUMMARY) {
-        return;
-    }
-    receipt_note(&result->receipt, reported == RESULTS_ALL ? RECEIPT_LINE : RECEIPT_ID_ONLY,
-                 message, &publication->route);
-    result->results->window_bytes += result->receipt.text.length;
-}
-
 static void write_stored(const struct batch_result *result, const struct receipt_place *place,
                          struct parley_buffer *out) {
-    receipt_write(&result->receipt, place, out);
+    receipt_write(&result->submission.receipt, place, out);
     parley_buffer_char(out, '\n');
 }
 
@@ -319,62 +309,45 @@ static bool write_first(struct batch_result *result, const struct receipt_place 
     }
     write_stored(result, place, out);
     end_written(results);
-    parley_buffer_clear(&result->receipt.text);
+    parley_buffer_clear(&result->submission.receipt.text);
     return true;
 }
 
 static void end_stored(struct batch_result *result, const struct receipt_place *place) {
     const enum result_status status = place->is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
-    account_stored(result->results->options, result->account, place->is_duplicate);
-    const size_t counted_bytes = result->receipt.text.length;
+    account_stored(result->results->options, result->submission.account, place->is_duplicate);
+    const size_t counted_bytes = result->submission.receipt.text.length;
     if (is_reported(result->results, status) && !write_first(result, place)) {
         struct parley_buffer line;
         parley_buffer_init(&line);
         write_stored(result, place, &line);
-        parley_buffer_finish(&result->receipt.text);
-        result->receipt.text = line;
+        parley_buffer_finish(&result->submission.receipt.text);
+        result->submission.receipt.text = line;
     }
     end_result(result, status, counted_bytes);
 }
 
-void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
-                             bool is_duplicate) {
+void batch_result_end_submitted(struct batch_result *result,
+                                const struct submission_outcome *outcome) {
     const struct receipt_place place = {.number = result->number,
-                                        .stream = stream,
-                                        .sequence = sequence,
-                                        .is_duplicate = is_duplicate};
-    end_stored(result, &place);
-}
-
-void batch_result_end_dispatched(struct batch_result *result,
-                                 const struct dispatch_outcome *outcome) {
-    if (outcome->is_stored) {
-        const struct receipt_place place = {.number = result->number,
-                                            .stream = outcome->stream,
-                                            .sequence = outcome->sequence,
-                                            .is_duplicate = outcome->is_duplicate,
-                                            .members = outcome->members};
+                                        .stream = outcome->stream,
+                                        .sequence = outcome->sequence,
+                                        .is_duplicate = outcome->is_duplicate,
+                                        .members = outcome->members};
+    switch (outcome->end) {
+    case SUBMISSION_STORED:
         end_stored(result, &place);
-    } else {
-        end_failed(result, &outcome->failure, outcome->members, result->receipt.text.length);
+        break;
+    case SUBMISSION_HALTED:
+        batch_result_end_invalid(result);
+        break;
+    case SUBMISSION_FAILED:
+        end_failed(result, &outcome->failure, outcome->members,
+                   result->submission.receipt.text.length);
+        break;
+    case SUBMISSION_UNCOMPARED: /* nobody reads it */
+        break;
     }
-}
-
-void batch_result_end_same(struct batch_result *result, const struct duplicate_answer *stored) {
-    const size_t counted_bytes = result->receipt.text.length;
-    receipt_name_stored(&result->receipt, stored);
-    result->results->window_bytes += result->receipt.text.length - counted_bytes;
-    batch_result_end_stored(result, stored->stream, stored->sequence, !stored->is_again);
-}
-
-void batch_result_end_published(struct batch_result *result, const struct failure *failure,
-                                const char *stream, uint64_t sequence) {
-    struct parley_buffer members;
-    parley_buffer_init(&members);
-    failure_write_members(failure->problem, receipt_id(&result->receipt), stream, sequence,
-                          &members);
-    end_failed(result, failure, parley_buffer_bytes(&members), result->receipt.text.length);
-    parley_buffer_finish(&members);
 }
 
 /* ---- the answer ---- */

@@ -4,27 +4,22 @@
 /* The results of a batch, in the order sent: each is kept until those before it are known, and goes
  * to the outlet then, which is the answer. How many may wait for that is bounded: the window. */
 
-#include "account.h"
 #include "outlet.h"
-#include "receipt.h"
-#include "verdict.h"
+#include "submission.h"
 
 struct batch_results;
-struct batch_publisher;
-struct dispatch_outcome;
+struct pending;
 
 /* One message's result. */
 struct batch_result {
     struct batch_results *results;
     struct batch_result *next;
     size_t number;
-    struct account_mark account;
     enum result_status status; /* RESULT_AWAITED until it is known */
-    struct receipt receipt;    /* while it is awaited; its text is the line then, "" for none */
-    /* Of a message that was published: */
-    struct batch_publisher *publisher;
-    struct publication_mark mark;
-    struct duplicate *duplicate; /* it is being compared with what is stored; NULL: it is not */
+    /* While it is awaited; the text of its receipt is the line then, "" for none. */
+    struct submission submission;
+    struct pending *pending; /* while its message waits, or may have to be looked at again */
+    size_t counted_bytes;    /* of its receipt, in the window */
 };
 
 /* The owner embeds it. */
@@ -62,9 +57,6 @@ void batch_results_add_verdict(struct batch_results *results, const struct verdi
 
 /* ---- an awaited one ---- */
 
-/* Notes what its receipt will say. */
-void batch_result_note(struct batch_result *result, const struct parley_message *message,
-                       const struct publication *publication);
 /* Notes why it is invalid. */
 void batch_result_note_invalid(struct batch_result *result, struct parley_message *message,
                                bool is_halting);
@@ -75,17 +67,9 @@ void batch_result_end_verdict(struct batch_result *result, const struct verdict 
 void batch_result_end_invalid(struct batch_result *result);
 void batch_result_end_failed(struct batch_result *result, const struct failure *failure);
 void batch_result_end_internal(struct batch_result *result, enum parley_status status);
-/* Of a message that was published: it is stored … */
-void batch_result_end_stored(struct batch_result *result, const char *stream, uint64_t sequence,
-                             bool is_duplicate);
-/* … as `stored` says … */
-void batch_result_end_same(struct batch_result *result, const struct duplicate_answer *stored);
-/* … or as its dispatch says … */
-void batch_result_end_dispatched(struct batch_result *result,
-                                 const struct dispatch_outcome *outcome);
-/* … or it is not, or that is not known.  `stream` NULL: none. */
-void batch_result_end_published(struct batch_result *result, const struct failure *failure,
-                                const char *stream, uint64_t sequence);
+/* As its submission says; the window counts its receipt. */
+void batch_result_end_submitted(struct batch_result *result,
+                                const struct submission_outcome *outcome);
 
 /* ---- the answer ---- */
 

@@ -56,17 +56,6 @@ void account_uncompared(const struct request_options *options, struct account_ma
     count(options, mark, is_again ? OUTCOME_FAILED : OUTCOME_REFUSED);
 }
 
-void account_unread(const struct request_options *options, struct account_mark mark,
-                    const struct jetstream_ack *ack, bool is_open) {
-    if (ack->outcome != JETSTREAM_STORED) {
-        count(options, mark, OUTCOME_FAILED);
-    } else if (is_open) {
-        account_uncompared(options, mark, ack->is_again);
-    } else {
-        account_stored(options, mark, ack->is_duplicate && !ack->is_again);
-    }
-}
-
 void account_valid(const struct request_options *options) {
     count_validated(options, VALIDITY_VALID);
 }

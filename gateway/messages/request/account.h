@@ -59,9 +59,6 @@ void account_stored(const struct request_options *options, struct account_mark m
  * (`is_again`). */
 void account_uncompared(const struct request_options *options, struct account_mark mark,
                         bool is_again);
-/* What this ack says, where nobody waits for it any more.  `is_open`: as duplicate_is_open. */
-void account_unread(const struct request_options *options, struct account_mark mark,
-                    const struct jetstream_ack *ack, bool is_open);
 /* It was to be checked alone, or converted, and is valid. */
 void account_valid(const struct request_options *options);
 void account_invalid(const struct request_options *options, struct account_mark mark);

@@ -30,7 +30,8 @@ struct acknowledgement {
 
 bool acknowledgement_is_wanted(const struct request_options *options,
                                const struct parley_message *message) {
-    return options->wants_ack && message->type == message->protocol->objects->type;
+    return options->wants_ack && options->is_alone &&
+           message->type == message->protocol->objects->type;
 }
 
 struct acknowledgement *acknowledgement_create(const struct parley_message *message, size_t size,

@@ -292,10 +292,6 @@ struct duplicate *duplicate_begin(const struct request_options *options,
     return duplicate;
 }
 
-bool duplicate_is_again(const struct duplicate *duplicate) {
-    return duplicate->is_again;
-}
-
 void duplicate_cancel(struct duplicate *duplicate) {
     if (duplicate == NULL) {
         return;

@@ -36,7 +36,5 @@ struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct publication_mark *mark,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
                                   void *context, struct failure *out_failure);
-/* As in the ack. */
-bool duplicate_is_again(const struct duplicate *duplicate);
 /* `done` is not called any more. NULL is fine. */
 void duplicate_cancel(struct duplicate *duplicate);

@@ -28,6 +28,9 @@ void gateway_forget_message(struct gateway *gateway, const struct parley_protoco
     if (gateway->payload.capacity > PAYLOAD_KEPT_BYTES) {
         parley_buffer_finish(&gateway->payload);
     }
+    if (gateway->answer.capacity > PAYLOAD_KEPT_BYTES) {
+        parley_buffer_finish(&gateway->answer);
+    }
 }
 
 struct protocol_figures *gateway_figures(struct gateway *gateway,

@@ -45,6 +45,7 @@ struct gateway {
     struct object_store **object_stores; /* one a protocol; NULL: none of its messages has any */
     struct halt_gate **halt_gates;       /* one a protocol; NULL: nothing halts */
     struct parley_buffer payload;        /* what is being published */
+    struct parley_buffer answer;         /* what is being answered */
     struct id_pool identities;           /* for messages without an id */
     struct budget *budget;               /* of the bodies of all workers; NULL: no limit */
     struct spool_quota *spools;          /* of all workers */

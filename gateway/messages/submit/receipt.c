@@ -159,6 +159,9 @@ void receipt_note(struct receipt *receipt, enum receipt_form form,
                   const struct parley_message *message, const struct parley_route *route) {
     const struct facts facts = {.message = message, .route = route, .receipt = receipt};
     receipt->form = form;
+    if (form == RECEIPT_NONE) {
+        return;
+    }
     write_of_message(&facts, form, &receipt->text);
     receipt->members_end = receipt->text.length;
     if (form != RECEIPT_ID_ONLY) {
@@ -198,7 +201,7 @@ void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer 
 }
 
 void receipt_change_warnings(struct receipt *receipt, struct parley_bytes warnings) {
-    if (receipt->form != RECEIPT_ID_ONLY && !receipt->text.has_failed) {
+    if (receipt->form < RECEIPT_ID_ONLY && !receipt->text.has_failed) {
         receipt->text.length = receipt->members_end;
         parley_buffer_append(&receipt->text, warnings);
     }

@@ -12,6 +12,7 @@ enum receipt_form {
     RECEIPT_OBJECT,  /* {"protocol":…,"type":…,"id":…,…} */
     RECEIPT_LINE,    /* {"line":…,"status":…,"id":…,…} */
     RECEIPT_ID_ONLY, /* nothing is written of a stored message, and its id of another */
+    RECEIPT_NONE,    /* nothing is written of any */
 };
 
 enum result_status {

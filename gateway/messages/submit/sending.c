@@ -6,27 +6,24 @@
 #include <stdlib.h>
 
 #include "check.h"
-#include "dispatch.h"
+#include "lookup.h"
+#include "submission.h"
 
 struct sending {
     struct request_options options;
     struct parley_buffer message, answer;
-    struct receipt receipt;
-    struct dispatch dispatch;
-    struct jetstream_sender sender;
-    struct log_count log;
-    struct failure failure; /* where the dispatch does not get it */
-    bool is_dispatched;
+    struct submitter submitter;
+    struct submission submission;
+    struct submission_outcome outcome;
     sending_fn *done;
     void *context;
     struct reactor_timer end; /* so that `done` comes in a later turn */
 };
 
 static void destroy(struct sending *sending) {
-    dispatch_finish(&sending->dispatch);
+    submission_finish(&sending->submission);
     parley_buffer_finish(&sending->message);
     parley_buffer_finish(&sending->answer);
-    receipt_finish(&sending->receipt);
     gateway_forget_message(sending->options.gateway, sending->options.protocol);
     request_options_release(&sending->options);
     free(sending);
@@ -35,37 +32,35 @@ static void destroy(struct sending *sending) {
 /* ---- its end ---- */
 
 static void write_receipt(struct sending *sending) {
-    const struct dispatch_outcome *outcome = &sending->dispatch.outcome;
+    const struct submission_outcome *outcome = &sending->outcome;
     const struct receipt_place place = {.stream = outcome->stream,
                                         .sequence = outcome->sequence,
                                         .is_duplicate = outcome->is_duplicate,
                                         .traceparent = sending->options.publication.traceparent,
                                         .members = outcome->members};
-    receipt_write(&sending->receipt, &place, &sending->answer);
+    receipt_write(&sending->submission.receipt, &place, &sending->answer);
 }
 
 static void tell(struct sending *sending) {
-    const struct dispatch_outcome *outcome = &sending->dispatch.outcome;
-    struct sending_answer answer = {.failure = &sending->failure};
-    if (sending->is_dispatched && outcome->is_stored) {
+    struct submission_outcome *outcome = &sending->outcome;
+    struct sending_answer answer = {.failure = &outcome->failure, .text = outcome->members};
+    if (outcome->end == SUBMISSION_STORED) {
         write_receipt(sending);
         answer = (struct sending_answer){.is_stored = true,
                                          .is_duplicate = outcome->is_duplicate,
                                          .text = parley_buffer_bytes(&sending->answer)};
-    } else if (sending->is_dispatched) {
-        answer = (struct sending_answer){.failure = &outcome->failure, .text = outcome->members};
     }
     if (sending->answer.has_failed) {
-        sending->failure = failure_of_status(PARLEY_E_MEMORY);
-        answer = (struct sending_answer){.failure = &sending->failure};
+        outcome->failure = failure_of_status(PARLEY_E_MEMORY);
+        answer = (struct sending_answer){.failure = &outcome->failure};
     }
     sending->done(sending->context, &answer);
 }
 
 static void on_end(struct reactor_timer *timer) {
     struct sending *sending = OWNER_OF(timer, struct sending, end);
-    if (sending->is_dispatched) {
-        dispatch_account(&sending->dispatch);
+    if (sending->submission.phase == SUBMISSION_SETTLED) {
+        submission_account(&sending->submission, &sending->outcome);
     }
     tell(sending);
     destroy(sending);
@@ -75,55 +70,54 @@ static void end(struct sending *sending) {
     reactor_timer_set(sending->options.gateway->reactor, &sending->end, 0);
 }
 
+/* It does not get as far as being settled. */
 static void end_with(struct sending *sending, const struct failure *failure) {
-    sending->failure = *failure;
-    sending->is_dispatched = false;
+    sending->outcome = (struct submission_outcome){.end = SUBMISSION_FAILED, .failure = *failure};
     end(sending);
 }
 
 /* ---- on its way ---- */
 
-static void decide(struct sending *sending) {
-    switch (dispatch_decide(&sending->dispatch)) {
-    case DISPATCH_STEP_WAIT:
-    case DISPATCH_STEP_GO:
+static void go(struct sending *sending, struct verdict verdict) {
+    switch (submission_go(&sending->submission, &verdict, &sending->outcome)) {
+    case SUBMISSION_WAITS:
+    case SUBMISSION_GOES:
         return;
-    case DISPATCH_STEP_FULL: {
+    case SUBMISSION_IS_FULL: {
         const struct failure failure = failure_of_refusal(&sending->options, JETSTREAM_FULL);
         end_with(sending, &failure);
         return;
     }
-    case DISPATCH_STEP_SETTLED:
-    case DISPATCH_STEP_CHECKED:
+    case SUBMISSION_ENDS:
+    case SUBMISSION_HALTS:
+    case SUBMISSION_CHECKED:
         end(sending);
         return;
     }
 }
 
-static void on_ready(struct dispatch *dispatch) {
-    decide(dispatch->context);
+static void on_ready(struct submission *submission) {
+    go(OWNER_OF(submission, struct sending, submission), (struct verdict){0});
 }
 
-static void on_settled(struct dispatch *dispatch) {
-    end(dispatch->context);
+static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
+    struct sending *sending = OWNER_OF(submission, struct sending, submission);
+    sending->outcome = *outcome;
+    end(sending);
 }
 
-static void dispatch(struct sending *sending, const struct parley_slice *slice,
-                     const struct parley_message *message, const struct parley_route *route) {
-    static const struct dispatch_events events = {on_ready, on_settled};
-    sending->is_dispatched = true;
-    sending->dispatch = (struct dispatch){.events = &events,
-                                          .context = sending,
-                                          .options = &sending->options,
-                                          .slice = *slice,
-                                          .receipt = &sending->receipt,
-                                          .form = RECEIPT_OBJECT,
-                                          .sender = &sending->sender,
-                                          .log = &sending->log,
-                                          .account = account_mark(&sending->options, message)};
-    dispatch_begin(&sending->dispatch, route);
-    if (sending->dispatch.phase == DISPATCH_READY) {
-        decide(sending);
+static void submit(struct sending *sending, const struct verdict *verdict,
+                   const struct parley_route *route) {
+    static const struct submission_events events = {.on_ready = on_ready, .on_settled = on_settled};
+    sending->submitter.events = &events;
+    sending->submitter.options = &sending->options;
+    const enum parley_status status =
+        submission_begin(&sending->submission, &sending->submitter, verdict, route);
+    if (status != PARLEY_OK) {
+        const struct failure failure = failure_of_status(status);
+        end_with(sending, &failure);
+    } else if (sending->submission.phase == SUBMISSION_READY) {
+        go(sending, *verdict);
     }
 }
 
@@ -154,7 +148,7 @@ static void begin(struct sending *sending) {
         status = lookup_is_needed(options, message, &route, &is_needed);
     }
     if (status == PARLEY_OK && is_needed) {
-        dispatch(sending, &slice, message, &route);
+        submit(sending, &(struct verdict){.message = message, .slice = &slice}, &route);
         return;
     }
     /* What nothing decides on is not sent like this. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "lookup.h"
 #include "phase.h"
 #include "rejection.h"
 #include "single_state.h"
@@ -20,14 +21,8 @@ void single_enter(struct single *single, enum single_phase phase) {
     static const unsigned allowed[] = {
         [SINGLE_RECEIVING] = PHASE(SINGLE_CHECKING),
         [SINGLE_CHECKING] = PHASE(SINGLE_IDLE),
-        [SINGLE_IDLE] = PHASE(SINGLE_DISPATCHED) | PHASE(SINGLE_UPLOADING) |
-                        PHASE(SINGLE_PUBLISHED) | PHASE(SINGLE_COMPARING) |
-                        PHASE(SINGLE_ACKNOWLEDGING) | PHASE(SINGLE_AWAITING),
-        [SINGLE_UPLOADING] = PHASE(SINGLE_IDLE),
-        [SINGLE_DISPATCHED] = PHASE(SINGLE_IDLE),
-        [SINGLE_PUBLISHED] = PHASE(SINGLE_IDLE),
-        [SINGLE_COMPARING] = PHASE(SINGLE_IDLE),
-        [SINGLE_ACKNOWLEDGING] = PHASE(SINGLE_IDLE),
+        [SINGLE_IDLE] = PHASE(SINGLE_SUBMITTED) | PHASE(SINGLE_AWAITING),
+        [SINGLE_SUBMITTED] = PHASE(SINGLE_IDLE),
         [SINGLE_AWAITING] = PHASE(SINGLE_IDLE),
     };
     single->phase = (enum single_phase)phase_after(allowed, single->phase, phase);
@@ -45,14 +40,11 @@ void single_drop_offload(struct single *single) {
 
 void single_destroy(struct single *single) {
     awaited_drop(single->reply);
-    acknowledgement_destroy(single->acknowledgement);
-    dispatch_finish(single->dispatch);
-    free(single->dispatch);
+    submission_finish(&single->submission);
     deposit_begin_finish(&single->begin);
     single_drop_offload(single);
     single_drop_body(single);
     parley_buffer_finish(&single->answer);
-    receipt_finish(&single->receipt);
     gateway_forget_message(single->options.gateway, single->options.protocol);
     request_options_release(&single->options);
     free(single);
@@ -76,10 +68,110 @@ static void finish_checked(struct single *single, const struct verdict *verdict)
     single_answer_verdict(single, verdict);
 }
 
+/* Whether a message that was received whole is served though the client may be gone. */
+static bool is_served(const struct single *single) {
+    return single->request != NULL || single->options.task == INGEST_FORWARD;
+}
+
+/* ---- its submission ---- */
+
+static void finish_submitted(struct single *single, const struct submission_outcome *outcome) {
+    single_enter(single, SINGLE_IDLE);
+    if (single->request == NULL) {
+        submission_account(&single->submission, outcome);
+    } else {
+        single_answer_outcome(single, outcome);
+    }
+}
+
+/* What is uploaded was converted from it, and the receipt is noted. */
+static void drop_converted(struct single *single) {
+    if (single->submission.phase == SUBMISSION_UPLOADING && single->offload->payload.length > 0) {
+        single_drop_body(single);
+    }
+}
+
+static void go(struct single *single, const struct verdict *verdict) {
+    struct verdict now = *verdict;
+    struct submission_outcome outcome;
+    switch (submission_go(&single->submission, &now, &outcome)) {
+    case SUBMISSION_WAITS:
+        break;
+    case SUBMISSION_GOES:
+        drop_converted(single);
+        break;
+    case SUBMISSION_HALTS:
+        single_note_halting(single, now.message);
+        break;
+    case SUBMISSION_IS_FULL:
+        single_enter(single, SINGLE_IDLE);
+        single_answer_refused(single, JETSTREAM_FULL);
+        break;
+    case SUBMISSION_ENDS:
+        finish_submitted(single, &outcome);
+        break;
+    case SUBMISSION_CHECKED:
+        single_enter(single, SINGLE_IDLE);
+        finish_checked(single, &now);
+        break;
+    }
+}
+
+static void on_ready(struct submission *submission) {
+    struct single *single = OWNER_OF(submission, struct single, submission);
+    if (is_served(single)) {
+        go(single, &(struct verdict){0});
+    } else {
+        single_enter(single, SINGLE_IDLE);
+    }
+    single_destroy_if_over(single);
+}
+
+static void on_sent(struct submission *submission) {
+    struct single *single = OWNER_OF(submission, struct single, submission);
+    submission->offload = NULL;
+    single_drop_body(single); /* blanks in it count for nothing in the window */
+    single_drop_offload(single);
+}
+
+static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
+    struct single *single = OWNER_OF(submission, struct single, submission);
+    finish_submitted(single, outcome);
+    single_drop_body(single);
+    single_drop_offload(single);
+    single_destroy_if_over(single);
+}
+
+static void on_replied(void *context) {
+    single_enter(context, SINGLE_IDLE);
+}
+
+/* `route`: of a message that earlier ones decide on, else NULL. */
+static void submit(struct single *single, const struct verdict *verdict,
+                   const struct parley_route *route) {
+    static const struct submission_events events = {on_ready, on_sent, on_settled};
+    struct submission *submission = &single->submission;
+    single->submitter.events = &events;
+    single->submitter.options = &single->options;
+    single->submitter.begin = &single->begin;
+    if (submission_begin(submission, &single->submitter, verdict, route) != PARLEY_OK) {
+        single_fail(single, PARLEY_E_MEMORY);
+        return;
+    }
+    if (route != NULL) {
+        single->reply =
+            awaited_expect(&single->options, single->request, route, on_replied, single);
+    }
+    single_enter(single, SINGLE_SUBMITTED);
+    if (submission->phase == SUBMISSION_READY) {
+        go(single, verdict);
+    }
+}
+
 static void finish_valid(struct single *single, const struct verdict *verdict) {
     switch (single->options.task) {
     case INGEST_FORWARD:
-        single_publish(single, verdict);
+        submit(single, verdict, NULL);
         break;
     case INGEST_VALIDATE:
         finish_checked(single, verdict);
@@ -91,105 +183,7 @@ static void finish_valid(struct single *single, const struct verdict *verdict) {
     }
 }
 
-/* Whether a message that was received whole is served though the client may be gone. */
-static bool is_served(const struct single *single) {
-    return single->request != NULL || single->options.task == INGEST_FORWARD;
-}
-
-/* ---- dispatching ---- */
-
-static void finish_dispatched(struct single *single) {
-    const struct dispatch *dispatch = single->dispatch;
-    const struct dispatch_outcome *outcome = &dispatch->outcome;
-    single_enter(single, SINGLE_IDLE);
-    single->account = dispatch->account;
-    if (single->request == NULL) {
-        dispatch_account(dispatch);
-    } else if (outcome->is_stored) {
-        single_answer_stored(
-            single, &(struct receipt_place){.stream = outcome->stream,
-                                            .sequence = outcome->sequence,
-                                            .is_duplicate = outcome->is_duplicate,
-                                            .traceparent = single->options.publication.traceparent,
-                                            .members = outcome->members});
-    } else {
-        single_answer_problem(single, &outcome->failure, outcome->members);
-    }
-}
-
-static void decide(struct single *single) {
-    struct dispatch *dispatch = single->dispatch;
-    switch (dispatch_decide(dispatch)) {
-    case DISPATCH_STEP_WAIT:
-        break;
-    case DISPATCH_STEP_GO:
-        if (dispatch_has_sent_all(dispatch)) {
-            single_drop_body(single);
-            single_drop_offload(single);
-        }
-        break;
-    case DISPATCH_STEP_FULL:
-        single_enter(single, SINGLE_IDLE);
-        single_answer_refused(single, JETSTREAM_FULL);
-        break;
-    case DISPATCH_STEP_SETTLED:
-        finish_dispatched(single);
-        break;
-    case DISPATCH_STEP_CHECKED:
-        single_enter(single, SINGLE_IDLE);
-        finish_checked(single, &dispatch->verdict);
-        break;
-    }
-}
-
-static void on_dispatch_ready(struct dispatch *dispatch) {
-    struct single *single = dispatch->context;
-    if (is_served(single)) {
-        decide(single);
-    } else {
-        single_enter(single, SINGLE_IDLE);
-    }
-    single_destroy_if_over(single);
-}
-
-static void on_dispatch_settled(struct dispatch *dispatch) {
-    struct single *single = dispatch->context;
-    finish_dispatched(single);
-    single_destroy_if_over(single);
-}
-
-static void on_replied(void *context) {
-    single_enter(context, SINGLE_IDLE);
-}
-
-static void begin_dispatch(struct single *single, const struct verdict *verdict,
-                           const struct parley_route *route) {
-    static const struct dispatch_events events = {on_dispatch_ready, on_dispatch_settled};
-    single->dispatch = malloc(sizeof *single->dispatch);
-    if (single->dispatch == NULL) {
-        single_fail(single, PARLEY_E_MEMORY);
-        return;
-    }
-    struct dispatch *dispatch = single->dispatch;
-    *dispatch = (struct dispatch){.events = &events,
-                                  .context = single,
-                                  .options = &single->options,
-                                  .slice = *verdict->slice,
-                                  .offload = verdict->offload,
-                                  .receipt = &single->receipt,
-                                  .form = RECEIPT_OBJECT,
-                                  .sender = &single->sender,
-                                  .log = &single->log,
-                                  .account = single->account};
-    single->reply = awaited_expect(&single->options, single->request, route, on_replied, single);
-    single_enter(single, SINGLE_DISPATCHED);
-    dispatch_begin(dispatch, route);
-    if (dispatch->phase == DISPATCH_READY) {
-        decide(single);
-    }
-}
-
-static void dispatch_or_finish(struct single *single, const struct verdict *verdict) {
+static void submit_or_finish(struct single *single, const struct verdict *verdict) {
     struct parley_route route;
     bool is_needed = false;
     const enum parley_status status =
@@ -197,8 +191,7 @@ static void dispatch_or_finish(struct single *single, const struct verdict *verd
     if (status != PARLEY_OK) {
         single_fail(single, status);
     } else if (is_needed) {
-        single->account = account_mark(&single->options, verdict->message);
-        begin_dispatch(single, verdict, &route);
+        submit(single, verdict, &route);
     } else {
         finish_valid(single, verdict);
     }
@@ -210,15 +203,15 @@ static void refuse(struct single *single, const struct verdict *verdict) {
     const bool is_oversize =
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     const enum halting_effect effect = halting_of_invalid(&single->options, message);
-    single->account = account_mark(&single->options, message);
+    single->submission.account = account_mark(&single->options, message);
     meter_charge_invalid(&single->options.meter);
     if (effect == HALTING_HALTS) {
-        single_halt(single, message);
+        submit(single, verdict, NULL);
     } else if (effect == HALTING_HALTED) {
         single_note_halting(single, message);
         single_answer_halting(single);
     } else {
-        account_invalid(&single->options, single->account);
+        account_invalid(&single->options, single->submission.account);
     }
     if (single->request == NULL) {
         return;
@@ -239,7 +232,7 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
     }
     account_violations(&single->options, verdict->message);
     if (parley_message_is_valid(verdict->message)) {
-        dispatch_or_finish(single, verdict);
+        submit_or_finish(single, verdict);
     } else {
         refuse(single, verdict);
     }
@@ -361,15 +354,11 @@ static void single_broken(void *state, const struct body_fault *fault) {
 static void single_closed(void *state) {
     struct single *single = state;
     single->request = NULL;
-    single->sender.is_abandoned = true;
-    if (single->phase == SINGLE_DISPATCHED && dispatch_close(single->dispatch)) {
-        finish_dispatched(single);
-    } else if (single->phase == SINGLE_COMPARING) {
-        single_enter(single, SINGLE_IDLE);
-        account_uncompared(&single->options, single->account,
-                           duplicate_is_again(single->duplicate));
-        duplicate_cancel(single->duplicate);
-        single->duplicate = NULL;
+    single->submitter.sender.is_abandoned = true;
+    single->submitter.is_unread = true;
+    struct submission_outcome outcome;
+    if (submission_close(&single->submission, &outcome)) {
+        finish_submitted(single, &outcome);
     } else if (single->phase == SINGLE_AWAITING) {
         single_enter(single, SINGLE_IDLE);
     }
@@ -385,7 +374,7 @@ static void *single_create(const struct request_options *options, enum parley_fr
     if (single == NULL) {
         return NULL;
     }
-    *single = (struct single){.request = request, .account = ACCOUNT_UNKNOWN};
+    *single = (struct single){.request = request, .submission = {.account = ACCOUNT_UNKNOWN}};
     if (!request_options_keep(&single->options, options)) {
         free(single);
         return NULL;

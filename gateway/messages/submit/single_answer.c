@@ -15,7 +15,7 @@ void single_answer_internal(struct single *single, enum parley_status status) {
 }
 
 void single_fail(struct single *single, enum parley_status status) {
-    account_problem(&single->options, single->account, PROBLEM_INTERNAL);
+    account_problem(&single->options, single->submission.account, PROBLEM_INTERNAL);
     single_answer_internal(single, status);
 }
 
@@ -116,7 +116,7 @@ void single_note_halting(struct single *single, const struct parley_message *mes
 }
 
 void single_answer_halting(struct single *single) {
-    account_invalid(&single->options, single->account);
+    account_invalid(&single->options, single->submission.account);
     if (single->request == NULL || !is_written(single, PARLEY_OK)) {
         return;
     }
@@ -127,15 +127,19 @@ void single_answer_halting(struct single *single) {
                             (struct parley_bytes){noted.data + start, noted.length - start});
 }
 
-void single_answer_stored(struct single *single, const struct receipt_place *place) {
-    /* Nothing is being published now. */
-    struct parley_buffer *answer = &single->options.gateway->payload;
-    account_stored(&single->options, single->account, place->is_duplicate);
+static void answer_stored(struct single *single, const struct submission_outcome *outcome) {
+    const struct receipt_place place = {.stream = outcome->stream,
+                                        .sequence = outcome->sequence,
+                                        .is_duplicate = outcome->is_duplicate,
+                                        .traceparent = single->options.publication.traceparent,
+                                        .members = outcome->members};
+    const struct receipt *receipt = &single->submission.receipt;
+    struct parley_buffer *answer = &single->options.gateway->answer;
+    account_stored(&single->options, single->submission.account, place.is_duplicate);
     parley_buffer_clear(answer);
-    answer->limit_bytes = 0;
-    receipt_write(&single->receipt, place, answer);
+    receipt_write(receipt, &place, answer);
     if (single->reply != NULL && !answer->has_failed) {
-        if (awaited_begin(single->reply, parley_buffer_bytes(answer), &single->receipt)) {
+        if (awaited_begin(single->reply, parley_buffer_bytes(answer), receipt)) {
             single_enter(single, SINGLE_AWAITING);
         }
         return;
@@ -148,34 +152,31 @@ void single_answer_stored(struct single *single, const struct receipt_place *pla
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
-void single_answer_problem(struct single *single, const struct failure *failure,
+static void answer_failure(struct single *single, const struct failure *failure,
                            struct parley_bytes members) {
-    account_problem(&single->options, single->account, failure->problem);
-    problem_respond_members(single->request, failure->problem, failure->detail, members);
-}
-
-void single_answer_failed(struct single *single, const struct failure *failure, const char *stream,
-                          uint64_t sequence) {
-    struct parley_buffer members;
-    parley_buffer_init(&members);
-    failure_write_members(failure->problem, receipt_id(&single->receipt), stream, sequence,
-                          &members);
-    if (members.has_failed) {
-        single_fail(single, PARLEY_E_MEMORY);
-    } else {
-        single_answer_problem(single, failure, parley_buffer_bytes(&members));
-    }
-    parley_buffer_finish(&members);
-}
-
-void single_answer_failure(struct single *single, const struct failure *failure) {
-    account_problem(&single->options, single->account, failure->problem);
+    account_problem(&single->options, single->submission.account, failure->problem);
     if (single->request != NULL) {
-        problem_respond(single->request, failure->problem, failure->detail);
+        problem_respond_members(single->request, failure->problem, failure->detail, members);
+    }
+}
+
+void single_answer_outcome(struct single *single, const struct submission_outcome *outcome) {
+    switch (outcome->end) {
+    case SUBMISSION_STORED:
+        answer_stored(single, outcome);
+        break;
+    case SUBMISSION_HALTED:
+        single_answer_halting(single);
+        break;
+    case SUBMISSION_FAILED:
+        answer_failure(single, &outcome->failure, outcome->members);
+        break;
+    case SUBMISSION_UNCOMPARED: /* nobody reads it */
+        break;
     }
 }
 
 void single_answer_refused(struct single *single, enum jetstream_publish refused) {
     const struct failure failure = failure_of_refusal(&single->options, refused);
-    single_answer_failure(single, &failure);
+    answer_failure(single, &failure, (struct parley_bytes){0});
 }

@@ -1,0 +1,477 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See deciding.h. The message object serves others while an answer is awaited, so a message that
+ * has waited is checked again when something is to be decided. */
+
+#include "deciding.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct fact_store *store_of(const struct submission *submission) {
+    const struct request_options *options = submission->submitter->options;
+    return gateway_fact_store(options->gateway, options->protocol);
+}
+
+/* ---- its end ---- */
+
+static void forget_expected(struct submission *submission) {
+    struct deciding *deciding = submission->deciding;
+    if (deciding->is_expected) {
+        deciding->is_expected = false;
+        fact_store_expect_end(store_of(submission), parley_bytes_of(deciding->fact_key));
+    }
+}
+
+void deciding_settle(struct submission *submission) {
+    struct deciding *deciding = submission->deciding;
+    forget_expected(submission);
+    if (deciding->is_counted) {
+        lookup_count_end(&deciding->lookup, submission->outcome->end == SUBMISSION_STORED);
+    }
+}
+
+void deciding_warn_of_duplicate(struct submission *submission) {
+    const struct parley_buffer *warnings = &submission->deciding->warnings;
+    if (warnings->length > 0) {
+        receipt_change_warnings(&submission->receipt, parley_buffer_bytes(warnings));
+    }
+}
+
+void deciding_destroy(struct deciding *deciding) {
+    if (deciding == NULL) {
+        return;
+    }
+    lookup_finish(&deciding->lookup);
+    parley_buffer_finish(&deciding->warnings);
+    free(deciding->fact_key);
+    free(deciding->fact_members);
+    free(deciding);
+}
+
+/* ---- what was decided ---- */
+
+/* By the time at which JetStream calls it a duplicate the message is gone. */
+static enum parley_status note_duplicate(struct deciding *deciding, const struct verdict *verdict,
+                                         const struct parley_decision *decision) {
+    parley_buffer_clear(&deciding->warnings);
+    if (!decision->is_repeat) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(lookup_decide_alone(&deciding->lookup, verdict->message));
+    parley_findings_write(&verdict->message->findings, &deciding->warnings);
+    return parley_buffer_status(&deciding->warnings);
+}
+
+/* Of a message that is not published now. */
+static enum parley_status note_receipt(struct submission *submission,
+                                       const struct verdict *verdict) {
+    struct parley_route route;
+    PARLEY_TRY(parley_message_route(verdict->message, &route));
+    return submission_note_receipt(submission, verdict->message, &route);
+}
+
+/* A message that was stored before, or is against what is stored. */
+static void settle_decided(struct submission *submission, const struct verdict *verdict,
+                           const struct parley_decision *decision) {
+    const bool is_own =
+        submission->ack == SUBMISSION_AGAIN && decision->sequence == submission->sequence;
+    const enum parley_status status = note_receipt(submission, verdict);
+    if (status != PARLEY_OK) {
+        submission_settle_internal(submission, status);
+        return;
+    }
+    if (decision->has_count) {
+        lookup_count(&submission->deciding->lookup, decision);
+    }
+    parley_buffer_append(&submission->members, decision->members);
+    submission_note_place(submission, decision->stream, decision->sequence);
+    if (decision->kind == PARLEY_DECISION_REPEATED) {
+        submission_settle_stored(submission, !is_own);
+        return;
+    }
+    struct failure failure = {.problem = problem_of_name(decision->problem)};
+    snprintf(failure.detail, sizeof failure.detail, "%.*s", (int)decision->detail.length,
+             decision->detail.data);
+    submission_settle_failed(submission, &failure);
+}
+
+/* The texts of the decision do not outlive the message. */
+static enum parley_status keep_fact(struct deciding *deciding,
+                                    const struct parley_decision *decision) {
+    free(deciding->fact_key);
+    free(deciding->fact_members);
+    deciding->fact_key = deciding->fact_members = NULL;
+    deciding->key = DECIDING_NO_KEY;
+    if (decision->fact_key.data == NULL) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes members = decision->fact_members;
+    deciding->key = decision->message_id.data != NULL ? DECIDING_UNIQUE_KEY : DECIDING_SHARED_KEY;
+    deciding->fact_key = parley_bytes_copy(decision->fact_key);
+    deciding->fact_members = parley_bytes_copy(members.data != NULL ? members : PARLEY_BYTES(""));
+    return deciding->fact_key != NULL && deciding->fact_members != NULL ? PARLEY_OK
+                                                                        : PARLEY_E_MEMORY;
+}
+
+/* ---- resolving ---- */
+
+static void on_resolved(struct submission *submission);
+
+static struct failure unsettled(void) {
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "Another message about the same is being stored, and its key does not say yet which "
+             "was first. Send this one again in a moment: it is stored once at most.");
+    return failure;
+}
+
+/* The fact is there, or was written, or is another's: what does it say? */
+static void resolve(struct submission *submission, int64_t delay_ms) {
+    struct lookup *lookup = &submission->deciding->lookup;
+    submission_enter(submission, SUBMISSION_RESOLVING);
+    forget_expected(submission);
+    lookup->is_patient = false;
+    lookup_again(lookup, delay_ms);
+    if (lookup->state == LOOKUP_FAILED) {
+        on_resolved(submission);
+    }
+}
+
+/* The fact says that this message is the one that counts. */
+static bool is_own_fact(const struct submission *submission, const char *value) {
+    const char *members = submission->deciding->fact_members;
+    const struct parley_decision decision = {.fact_members = parley_bytes_of(members)};
+    struct parley_buffer own;
+    parley_buffer_init(&own);
+    parley_decision_write_fact(&decision, parley_bytes_of(submission->stream), submission->sequence,
+                               &own);
+    /* Up to the members: another gateway may have written them. */
+    const size_t length = own.length - strlen(members) - 1;
+    const bool is_own = !own.has_failed && strncmp(own.data, value, length) == 0;
+    parley_buffer_finish(&own);
+    return is_own;
+}
+
+/* Its key has a value that says nothing of it, as a gateway of an older version writes one that has
+ * seen the message before this one has written its key: the Nats-Msg-Id alone decides. */
+static void settle_without_fact(struct submission *submission, const struct verdict *verdict) {
+    struct deciding *deciding = submission->deciding;
+    const bool is_duplicate = submission->ack != SUBMISSION_FRESH;
+    const enum parley_status status = note_receipt(submission, verdict);
+    deciding->key = DECIDING_SHARED_KEY;
+    if (status != PARLEY_OK) {
+        submission_settle_internal(submission, status);
+    } else if (is_duplicate && !deciding->has_compared) {
+        submission_compare(submission);
+    } else {
+        submission_settle_stored(submission, is_duplicate);
+    }
+}
+
+static void decide_resolved(struct submission *submission) {
+    struct deciding *deciding = submission->deciding;
+    const bool is_unique = deciding->key == DECIDING_UNIQUE_KEY;
+    struct verdict verdict;
+    struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
+    int64_t delay_ms;
+    deciding->lookup.is_final = true;
+    enum parley_status status = submission_check_again(submission, &verdict);
+    if (status == PARLEY_OK) {
+        status = lookup_decide(&deciding->lookup, verdict.message, &decision, &delay_ms);
+    }
+    if (status != PARLEY_OK) {
+        submission_settle_internal(submission, status);
+    } else if (decision.kind == PARLEY_DECISION_REPEATED ||
+               decision.kind == PARLEY_DECISION_REFUSED) {
+        settle_decided(submission, &verdict, &decision);
+    } else if (!is_unique && note_receipt(submission, &verdict) == PARLEY_OK) {
+        /* It is stored, and now there is something to warn of. */
+        submission_settle_stored(submission, false);
+    } else if (is_unique && decision.fact_key.data == NULL) {
+        settle_without_fact(submission, &verdict);
+    } else {
+        const struct failure failure = unsettled();
+        submission_settle_failed(submission, &failure);
+    }
+}
+
+static void on_resolved(struct submission *submission) {
+    const struct deciding *deciding = submission->deciding;
+    const char *value = lookup_value(&deciding->lookup, deciding->fact_key);
+    if (deciding->lookup.state == LOOKUP_FAILED) {
+        const struct failure failure = lookup_failure(&deciding->lookup);
+        submission_settle_failed(submission, &failure);
+    } else if (value != NULL && submission->ack == SUBMISSION_FRESH &&
+               is_own_fact(submission, value)) {
+        submission_settle_stored(submission, false);
+    } else if (value != NULL) {
+        decide_resolved(submission);
+    } else if (!deciding->has_compared) {
+        submission_compare(submission);
+    } else {
+        const struct failure failure = unsettled();
+        submission_settle_failed(submission, &failure);
+    }
+}
+
+/* ---- its fact ---- */
+
+static void settle_unwritten(struct submission *submission, const char *error) {
+    struct failure failure = {.problem = PROBLEM_BUS_TIMEOUT};
+    snprintf(failure.detail, sizeof failure.detail,
+             "The message was stored, but the key `%.80s`, which records that, was not (%.200s). "
+             "Send the same message again: it is not stored twice.",
+             submission->deciding->fact_key,
+             error != NULL ? error : "no acknowledgement came in time");
+    submission_settle_failed(submission, &failure);
+}
+
+static void on_written(void *context, enum fact_written written, const struct jetstream_ack *ack) {
+    struct submission *submission = context;
+    const struct deciding *deciding = submission->deciding;
+    const bool is_known =
+        deciding->has_compared ? deciding->key != DECIDING_UNIQUE_KEY : written == FACT_WRITTEN;
+    struct submission_outcome outcome;
+    submission_resume(submission, &outcome);
+    if (written == FACT_FAILED) {
+        settle_unwritten(submission, ack->error);
+    } else if (is_known) {
+        submission_settle_stored(submission, submission->ack == SUBMISSION_DUPLICATE);
+    } else {
+        resolve(submission, 0);
+    }
+    submission_report(submission);
+}
+
+static void write_fact(struct submission *submission, struct parley_bytes key,
+                       struct parley_bytes members) {
+    const struct parley_decision decision = {.fact_members = members};
+    struct parley_buffer value;
+    parley_buffer_init(&value);
+    parley_decision_write_fact(&decision, parley_bytes_of(submission->stream), submission->sequence,
+                               &value);
+    submission_enter(submission, SUBMISSION_WRITING);
+    const enum jetstream_publish published =
+        value.has_failed ? JETSTREAM_FAILED
+                         : fact_store_write(store_of(submission), key, parley_buffer_bytes(&value),
+                                            on_written, submission);
+    parley_buffer_finish(&value);
+    if (published != JETSTREAM_PUBLISHED) {
+        const struct failure refusal =
+            failure_of_refusal(submission->submitter->options, published);
+        settle_unwritten(submission, refusal.detail);
+    }
+}
+
+static void write_own_fact(struct submission *submission) {
+    const struct deciding *deciding = submission->deciding;
+    write_fact(submission, parley_bytes_of(deciding->fact_key),
+               parley_bytes_of(deciding->fact_members));
+}
+
+/* ---- it is stored, or what it is a duplicate of ---- */
+
+/* Another message with the same Nats-Msg-Id is stored, and its gateway has not written its fact:
+ * decides on that message as a shared consumer would, and writes its fact.
+ * Returns: false: it leaves none. */
+static bool complete_stored(struct submission *submission, const struct duplicate_answer *stored) {
+    struct deciding *deciding = submission->deciding;
+    struct request_options options = *submission->submitter->options;
+    struct parley_message *message = gateway_message(options.gateway, options.protocol);
+    struct parley_decision decision;
+    int64_t delay_ms;
+    options.check.stored_subject = stored->subject;
+    options.check.stamp = false;
+    options.check.only_sender = NULL;
+    options.codec = &parley_codec_json;
+    if (check_message(&options, stored->payload, (struct parley_position){1, 1}) != PARLEY_OK ||
+        !parley_message_is_valid(message) ||
+        lookup_decide(&deciding->lookup, message, &decision, &delay_ms) != PARLEY_OK ||
+        decision.kind != PARLEY_DECISION_PUBLISH || decision.fact_key.data == NULL ||
+        !parley_bytes_equal(decision.fact_key, parley_bytes_of(deciding->fact_key))) {
+        return false;
+    }
+    write_fact(submission, decision.fact_key, decision.fact_members);
+    return true;
+}
+
+bool deciding_follow_ack(struct submission *submission) {
+    const enum deciding_key key = submission->deciding->key;
+    if (submission->ack == SUBMISSION_FRESH && key != DECIDING_NO_KEY) {
+        write_own_fact(submission);
+        return true;
+    }
+    if (submission->ack != SUBMISSION_FRESH && key == DECIDING_UNIQUE_KEY) {
+        resolve(submission, 0);
+        return true;
+    }
+    return false;
+}
+
+bool deciding_follow_comparison(struct submission *submission,
+                                const struct duplicate_answer *answer) {
+    struct deciding *deciding = submission->deciding;
+    const bool is_there = answer->payload.data != NULL;
+    deciding->has_compared = true;
+    if (deciding->key == DECIDING_UNIQUE_KEY) {
+        return is_there && complete_stored(submission, answer);
+    }
+    if (deciding->key == DECIDING_SHARED_KEY && answer->verdict == DUPLICATE_SAME) {
+        receipt_name_stored(&submission->receipt, answer);
+        write_own_fact(submission);
+        return true;
+    }
+    return false;
+}
+
+/* ---- publishing ---- */
+
+/* A message that steps back does not say how far its log goes, and is the last one all the same. */
+static enum parley_status say_count(const struct verdict *verdict,
+                                    const struct parley_decision *decision,
+                                    struct publication *publication) {
+    char text[24];
+    if (!decision->is_repeat) {
+        return PARLEY_OK;
+    }
+    snprintf(text, sizeof text, "%" PRIu64, decision->count);
+    const char *copy = parley_arena_copy(&verdict->message->arena, parley_bytes_of(text));
+    assert(publication->header_count < PUBLICATION_HEADERS_MAX);
+    publication->headers[publication->header_count++] =
+        (struct bus_header){JETSTREAM_COUNT_HEADER, copy};
+    return copy != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+enum parley_status deciding_prepare(struct submission *submission, const struct verdict *verdict,
+                                    const struct parley_decision *decision,
+                                    struct publication *publication) {
+    struct deciding *deciding = submission->deciding;
+    PARLEY_TRY(say_count(verdict, decision, publication));
+    PARLEY_TRY(keep_fact(deciding, decision));
+    return note_duplicate(deciding, verdict, decision);
+}
+
+void deciding_note_published(struct submission *submission,
+                             const struct parley_decision *decision) {
+    struct deciding *deciding = submission->deciding;
+    deciding->is_expected = deciding->key != DECIDING_NO_KEY &&
+                            fact_store_expect(store_of(submission), decision->fact_key);
+    deciding->is_counted = decision->has_count;
+    if (deciding->is_counted) {
+        lookup_count(&deciding->lookup, decision);
+        lookup_count_begin(&deciding->lookup);
+    }
+}
+
+/* ---- deciding ---- */
+
+static enum submission_step ask_again(struct submission *submission, int64_t delay_ms) {
+    struct lookup *lookup = &submission->deciding->lookup;
+    struct verdict again = {0};
+    submission_enter(submission, SUBMISSION_ASKING);
+    lookup_again(lookup, delay_ms);
+    if (lookup->state == LOOKUP_ASKING) {
+        return SUBMISSION_WAITS;
+    }
+    submission_enter(submission, SUBMISSION_READY);
+    return deciding_go(submission, &again);
+}
+
+static void on_lookup(struct lookup *lookup) {
+    struct deciding *deciding = OWNER_OF(lookup, struct deciding, lookup);
+    struct submission *submission = deciding->submission;
+    struct submission_outcome outcome;
+    if (submission->phase == SUBMISSION_ASKING) {
+        submission_enter(submission, SUBMISSION_READY);
+        submission->submitter->events->on_ready(submission);
+        return;
+    }
+    submission_resume(submission, &outcome);
+    const bool is_missing = lookup->state == LOOKUP_DONE && !lookup->is_final &&
+                            lookup_value(lookup, deciding->fact_key) == NULL;
+    if (is_missing) {
+        resolve(submission, FACT_RETRY_MS);
+    } else {
+        on_resolved(submission);
+    }
+    submission_report(submission);
+}
+
+enum parley_status deciding_begin(struct submission *submission, const struct parley_route *route) {
+    struct submitter *submitter = submission->submitter;
+    struct deciding *deciding = malloc(sizeof *deciding);
+    if (deciding == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    *deciding = (struct deciding){.submission = submission, .stamped = submitter->options->stamped};
+    submission->deciding = deciding;
+    deciding->lookup.on_ready = on_lookup;
+    deciding->lookup.log = &submitter->log;
+    parley_buffer_init(&deciding->warnings);
+    lookup_begin(&deciding->lookup, submitter->options, route);
+    submission_enter(submission, deciding->lookup.state == LOOKUP_ASKING ? SUBMISSION_ASKING
+                                                                         : SUBMISSION_READY);
+    return PARLEY_OK;
+}
+
+enum submission_step deciding_go(struct submission *submission, struct verdict *verdict) {
+    struct lookup *lookup = &submission->deciding->lookup;
+    struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
+    int64_t delay_ms = 0;
+    const bool is_forwarded = submission->submitter->options->task == INGEST_FORWARD;
+    if (lookup->state == LOOKUP_FAILED && is_forwarded) {
+        const struct failure failure = lookup_failure(lookup);
+        submission_settle_failed(submission, &failure);
+        return SUBMISSION_ENDS;
+    }
+    if (verdict->message == NULL) {
+        verdict->status = submission_check_again(submission, verdict);
+    }
+    if (is_forwarded && verdict_is_too_large(verdict)) {
+        return submission_refuse(submission, JETSTREAM_TOO_LARGE);
+    }
+    if (verdict->status == PARLEY_OK) {
+        verdict->status = lookup_decide(lookup, verdict->message, &decision, &delay_ms);
+    }
+    if (!is_forwarded) {
+        return SUBMISSION_CHECKED;
+    }
+    if (verdict->status != PARLEY_OK) {
+        submission_settle_internal(submission, verdict->status);
+        return SUBMISSION_ENDS;
+    }
+    switch (decision.kind) {
+    case PARLEY_DECISION_PUBLISH:
+        return submission_publish(submission, verdict, &decision);
+    case PARLEY_DECISION_ASK_AGAIN:
+        return ask_again(submission, delay_ms);
+    case PARLEY_DECISION_REPEATED:
+    case PARLEY_DECISION_REFUSED:
+        break;
+    }
+    settle_decided(submission, verdict, &decision);
+    return SUBMISSION_ENDS;
+}
+
+void submission_foresee(struct submission *submission) {
+    struct lookup *lookup = &submission->deciding->lookup;
+    struct verdict verdict;
+    struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
+    int64_t delay_ms = 0;
+    if (lookup->state != LOOKUP_DONE || lookup->is_final ||
+        fact_query_is_complete(&lookup->query) ||
+        submission_check_again(submission, &verdict) != PARLEY_OK ||
+        lookup_decide(lookup, verdict.message, &decision, &delay_ms) != PARLEY_OK) {
+        return; /* what is wrong shows in its turn */
+    }
+    if (decision.kind == PARLEY_DECISION_ASK_AGAIN && delay_ms > 0) {
+        submission_enter(submission, SUBMISSION_ASKING);
+        lookup_again(lookup, delay_ms);
+        if (lookup->state == LOOKUP_FAILED) {
+            submission_enter(submission, SUBMISSION_READY);
+        }
+    }
+}

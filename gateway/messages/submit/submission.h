@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One message on its way from its verdict to its result, whoever has sent it: what earlier messages
+ * say of it is looked up and decides (deciding.h), its object goes to the store, it is published,
+ * and once it is stored its own fact is created (ADR 25), or its acknowledgement published. What
+ * JetStream calls a duplicate is compared. A fact is never ahead of its message. */
+
+#include "account.h"
+#include "acknowledgement.h"
+#include "deposit.h"
+#include "log_count.h"
+#include "receipt.h"
+#include "verdict.h"
+
+/*   NONE ─▶ ASKING ◀─▶ READY ── published ─▶ PUBLISHED ── stored ─▶ WRITING ─▶ SETTLED
+ *   NONE ────────────▶ READY                   │                      │
+ *                        │                     └──── a duplicate ─────┴─▶ RESOLVING ◀─▶ COMPARING
+ *                        └─▶ UPLOADING ─▶ PUBLISHED                         │             │
+ *                                                                           └─▶ SETTLED ◀─┘
+ *   any that is stored ─▶ ACKNOWLEDGING ─▶ SETTLED
+ * READY ─▶ SETTLED without publishing; UPLOADING, PUBLISHED ─▶ SETTLED when it is not stored. Only
+ * a message that earlier ones decide on is ASKING, WRITING or RESOLVING.
+ */
+enum submission_phase {
+    SUBMISSION_NONE,
+    SUBMISSION_ASKING,        /* for its facts */
+    SUBMISSION_READY,         /* submission_go is to be called, in its turn */
+    SUBMISSION_UPLOADING,     /* the object store has a part of it */
+    SUBMISSION_PUBLISHED,     /* its ack is still to come, or that of its halt */
+    SUBMISSION_WRITING,       /* its fact, or that of the message that was stored in its place */
+    SUBMISSION_RESOLVING,     /* another fact or message was first: the facts are asked for again */
+    SUBMISSION_COMPARING,     /* JetStream calls it a duplicate: of what? */
+    SUBMISSION_ACKNOWLEDGING, /* it is stored, and the message that says so is published */
+    SUBMISSION_SETTLED,
+};
+
+enum submission_step {
+    SUBMISSION_WAITS,   /* on_ready follows */
+    SUBMISSION_IS_FULL, /* `submitter->share` of JetStream's window is full; go on later */
+    SUBMISSION_GOES,    /* on_settled follows, in a later turn */
+    SUBMISSION_HALTS,   /* the same, of an invalid message */
+    SUBMISSION_ENDS,    /* the outcome says how */
+    SUBMISSION_CHECKED, /* it was to be checked alone: the verdict is what there is to say */
+};
+
+/* What became of it.  Owns: texts are borrowed; `members` until submission_finish. */
+struct submission_outcome {
+    enum {
+        SUBMISSION_STORED,
+        SUBMISSION_HALTED,     /* an invalid message: its halt is stored */
+        SUBMISSION_FAILED,     /* `failure` says why it is not stored, or why that is not known */
+        SUBMISSION_UNCOMPARED, /* a duplicate of whatever: nobody reads it */
+    } end;
+    const char *stream;
+    uint64_t sequence;
+    bool is_duplicate;           /* uncompared: `submission->ack` */
+    struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
+    struct failure failure;
+};
+
+struct submission;
+struct submission_events {
+    /* Only for messages that earlier ones decide on: submission_go is to be called. */
+    void (*on_ready)(struct submission *submission);
+    /* It was published: its slice and its offload are not needed any more.  NULL: no matter. */
+    void (*on_sent)(struct submission *submission);
+    /* The owner may destroy it.  Owns: the outcome is borrowed for the call. */
+    void (*on_settled)(struct submission *submission, const struct submission_outcome *outcome);
+};
+
+/* What the submissions of one request share.  Owns: it embeds one, zeroed at first. */
+struct submitter {
+    const struct submission_events *events;
+    struct request_options *options;
+    struct halt_hold *hold;      /* as of halt_post */
+    struct deposit_begin *begin; /* where the stream was when the request began; NULL: no matter */
+    enum receipt_form form;
+    bool is_unread; /* the client is gone: what only its answer says is not found out */
+    struct jetstream_sender sender;
+    struct log_count log;
+    unsigned share; /* of the window, for the last one that found none of it free */
+};
+
+enum submission_ack {
+    SUBMISSION_UNACKED,
+    SUBMISSION_FRESH, /* this message was stored */
+    SUBMISSION_DUPLICATE,
+    SUBMISSION_AGAIN, /* a duplicate of what this submission itself has stored before */
+};
+
+/* Owns: the owner embeds it, zeroed at first, keeps it until it is settled, and can use it again
+ * then. */
+struct submission {
+    struct submitter *submitter;
+    enum submission_phase phase;
+    struct account_mark account;
+    struct receipt receipt; /* is noted before it is published */
+    /* What is needed until it is sent.  Owns: what they point to is the owner's. */
+    struct parley_slice slice;
+    struct offload *offload; /* that holds the message; NULL: it is checked again when it waited */
+
+    /* Private. */
+    struct publication_mark mark;
+    enum submission_ack ack;
+    uint64_t sequence;  /* 0: it was not published */
+    const char *stream; /* where it is stored, or what it is called a duplicate of */
+    struct parley_buffer members;
+    struct duplicate *duplicate;
+    struct acknowledgement *acknowledgement; /* NULL: none is asked for */
+    struct deciding *deciding;               /* NULL: earlier messages do not decide on it */
+    struct submission_outcome *outcome;      /* for this call */
+};
+
+/* Begins with the message of this verdict, of this turn.  `route`: of one that earlier messages
+ * decide on (lookup_is_needed), else NULL.  Afterwards it is READY, or ASKING and on_ready follows.
+ * Returns: PARLEY_E_MEMORY: it has not begun. */
+enum parley_status submission_begin(struct submission *submission, struct submitter *submitter,
+                                    const struct verdict *verdict,
+                                    const struct parley_route *route) PARLEY_MUST_CHECK;
+/* READY, and not in its turn yet: if something is missing that may come in a moment, asks for it
+ * now, together with what others ask for; on_ready follows then. */
+void submission_foresee(struct submission *submission);
+/* Goes on with a message that is READY, in its turn: it is valid, or it halts (HALTING_HALTS).
+ * `verdict`: of this turn; `message` NULL: it is checked again, and says that afterwards. */
+enum submission_step submission_go(struct submission *submission, struct verdict *verdict,
+                                   struct submission_outcome *out);
+/* The client is gone, as the submitter says: what has to be found out only for its answer is not.
+ * Returns: whether it is settled by that; on_settled is not called. */
+bool submission_close(struct submission *submission, struct submission_outcome *out);
+/* Frees what it holds but for the receipt. It is NONE, ASKING, READY or SETTLED. */
+void submission_end(struct submission *submission);
+/* The same with the receipt. */
+void submission_finish(struct submission *submission);
+
+/* Counts what became of it, where nobody waits for it any more. */
+void submission_account(const struct submission *submission,
+                        const struct submission_outcome *outcome);
