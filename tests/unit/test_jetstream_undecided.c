@@ -25,6 +25,7 @@
 
 enum { LONG_MS = 60000, SHORT_MS = 300, ANSWERS_MAX = 4 };
 
+static const char later_payload[] = "[]";
 static const char no_answer[] = "";
 static const char under_way[] = "{\"stream\":\"VLP\", \"seq\":0,\"duplicate\": true}";
 static const char in_process[] = ERROR("10158", "duplicate message id is in process");
@@ -41,7 +42,9 @@ struct play {
     atomic_uint published;
     natsSubscription *info, *messages;
     struct jetstream_sender sender;
-    struct js_shot shot;
+    struct js_shot shot, later;
+    unsigned later_count;
+    atomic_uint published_before; /* when `later` came last */
 };
 
 static void answer_info(natsConnection *connection, natsSubscription *subscription,
@@ -65,6 +68,14 @@ static void answer_message(natsConnection *connection, natsSubscription *subscri
     const unsigned number = play->published;
     unsigned last = 0;
     (void)subscription;
+    if (strcmp(natsMsg_GetData(message), later_payload) == 0) {
+        play->published_before = number;
+        if (play->later_count++ > 0) {
+            natsConnection_PublishString(connection, natsMsg_GetReply(message), stored);
+        }
+        natsMsg_Destroy(message);
+        return;
+    }
     while (play->answers[last + 1] != NULL) {
         last++;
     }
@@ -203,6 +214,24 @@ static void expect_order(struct play *play) {
     end(play);
 }
 
+static void send_later(void *context) {
+    struct play *play = context;
+    play->later = play->shot;
+    play->later.id = "two";
+    play->later.payload = (struct parley_bytes){later_payload, 2};
+    js_shot_go(&play->later);
+}
+
+/* None of a body had an answer: what comes after it is published again once it is decided. */
+static void expect_order_of_two(struct play *play) {
+    begin(play, LONG_MS);
+    loop_do(&play->world->loop, send_later, play);
+    assert_int_equal(ack_of(play)->outcome, JETSTREAM_STORED);
+    assert_true(loop_wait(&play->world->loop, js_shot_is_done, &play->later, LOOP_PATIENCE_MS));
+    assert_int_equal(play->published_before, 4);
+    end(play);
+}
+
 static void expect_known_though_overtaken(struct play *play) {
     overtake(play);
     expect_known(play);
@@ -240,6 +269,8 @@ TEST(test_it_ends_when_the_gateway_shuts_down, expect_end_at_shutdown, under_way
 TEST(test_what_had_no_answer_at_first_is_its_own, expect_own, no_answer, under_way, known)
 TEST(test_what_had_no_answer_may_be_stored, expect_unknown, no_answer, under_way)
 TEST(test_what_a_later_one_has_overtaken_is_not_stored_after_it, expect_order, no_answer, under_way)
+TEST(test_what_follows_it_in_its_body_waits_for_it, expect_order_of_two, no_answer, under_way,
+     under_way, stored)
 TEST(test_what_waits_for_another_cannot_be_overtaken, expect_known_though_overtaken, under_way,
      under_way, known)
 
@@ -254,6 +285,7 @@ int main(void) {
         cmocka_unit_test(test_what_had_no_answer_at_first_is_its_own),
         cmocka_unit_test(test_what_had_no_answer_may_be_stored),
         cmocka_unit_test(test_what_a_later_one_has_overtaken_is_not_stored_after_it),
+        cmocka_unit_test(test_what_follows_it_in_its_body_waits_for_it),
         cmocka_unit_test(test_what_waits_for_another_cannot_be_overtaken),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -139,6 +139,14 @@ bool jetstream_flow_can_repeat(const struct jetstream_publication *publication) 
     return may_wait(publication) && (is_behind_another(publication) || is_safe(publication));
 }
 
+/* What it waits for may be its own first copy, which a leader that is gone has dropped: what
+ * follows it in its body must not be published before it is decided. */
+bool jetstream_flow_leads(const struct jetstream_publication *publication) {
+    const struct jetstream_sender *sender = publication->sender;
+    return sender != NULL && publication->sender_number < sender->published_count &&
+           !is_behind_another(publication);
+}
+
 /* ---- ends ---- */
 
 static void explain(const struct jetstream_publication *publication, char *text, size_t size) {

@@ -22,6 +22,8 @@ static inline bool jetstream_flow_is_held(const struct jetstream_flow *flow) {
 /* Whether one that JetStream has not decided on may be published again: its time is not over, and
  * that stores it once and in order. */
 bool jetstream_flow_can_repeat(const struct jetstream_publication *publication);
+/* Whether others of its body, which come after one that is not decided, have to wait for it. */
+bool jetstream_flow_leads(const struct jetstream_publication *publication);
 
 /* Queues one that was not published yet. */
 void jetstream_flow_add(struct jetstream_publication *publication);

@@ -211,6 +211,9 @@ void jetstream_publication_refuse(struct jetstream_publication *publication, int
 static void take_undecided(struct jetstream_publication *publication) {
     struct jetstream_flow *flow = publication->flow;
     jetstream_note_good(publication->jetstream);
+    if (jetstream_undecided_hold(publication)) {
+        return;
+    }
     jetstream_undecided_add(publication);
     jetstream_flow_go_on(flow);
 }

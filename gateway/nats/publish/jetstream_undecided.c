@@ -5,15 +5,15 @@
  * without a sequence, later ones with errors. JetStream knows the id or the subject, so that one
  * that is published again is never stored twice.
  *
- * What follows it in its stream goes on meanwhile (jetstream_flow_can_repeat says what that means
- * for the order within a body). */
+ * What follows it in its stream goes on meanwhile, but for what would break the order within a body
+ * (jetstream_flow_leads): then the whole stream waits, for a while. */
 
 #include "jetstream_undecided.h"
 
 #include "jetstream_patience.h"
 #include "jetstream_publisher.h"
 
-enum { FIRST_MS = 5, LONGEST_MS = 250, DOUBLINGS_MAX = 6 };
+enum { FIRST_MS = 5, LONGEST_MS = 250, DOUBLINGS_MAX = 6, HOLDS_MAX = 8 };
 
 static int64_t now_of(const struct jetstream *jetstream) {
     return reactor_now_ms(jetstream->reactor);
@@ -54,8 +54,8 @@ static void publish_again(struct jetstream_publication *publication) {
         return;
     }
     jetstream_publication_withdraw(publication);
-    const bool waits =
-        jetstream_flow_is_held(flow) || !jetstream_can_publish(publication->jetstream);
+    const bool waits = jetstream_flow_is_held(flow) || jetstream_flow_leads(publication) ||
+                       !jetstream_can_publish(publication->jetstream);
     const enum bus_send sent = waits ? BUS_AWAY : jetstream_publication_send(publication);
     if (sent == BUS_AWAY || sent == BUS_FULL) {
         jetstream_flow_add(publication);
@@ -78,6 +78,21 @@ static void on_due(struct reactor_timer *timer) {
             arm(jetstream, at->again_ms);
         }
     }
+}
+
+/* A server may have forgotten the copy, and know its id for as long as the dedupe window is open.
+ */
+bool jetstream_undecided_hold(struct jetstream_publication *publication) {
+    struct jetstream_flow *flow = publication->flow;
+    if (flow == NULL || !jetstream_flow_leads(publication)) {
+        return false;
+    }
+    if (publication->undecided_count++ < HOLDS_MAX && jetstream_flow_take_back(publication)) {
+        return true;
+    }
+    give_up(publication);
+    jetstream_flow_go_on(flow);
+    return true;
 }
 
 void jetstream_undecided_add(struct jetstream_publication *publication) {

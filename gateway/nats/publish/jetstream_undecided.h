@@ -11,6 +11,10 @@ void jetstream_undecided_init(struct jetstream *jetstream);
 /* Harmless when it was not initialised. */
 void jetstream_undecided_finish(struct jetstream *jetstream);
 
+/* JetStream has not decided on this one, and what follows it in its body would overtake it: all of
+ * its stream waits until it was tried again.  Returns: whether it does, or has ended; else nothing
+ * has happened. */
+bool jetstream_undecided_hold(struct jetstream_publication *publication);
 /* JetStream has not decided on this one, as an answer to it says: it is published again in a
  * moment, or ends since it has waited long enough. */
 void jetstream_undecided_add(struct jetstream_publication *publication);
