@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data of a board. board_words.c compares texts, board_works.c keeps the lists, board_due.c
+/* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_due.c
  * what is open later, board.c reads entries, board_take.c matches work and wishes, board_list.c
  * answers questions. Private to board_*.c; all of it under the lock. */
 
@@ -106,7 +106,7 @@ void words_add(const struct board *board, struct board_words *words,
 bool words_may_have(const struct board_words *words, uint64_t hash);
 bool words_are_among(const struct parley_bytes *texts, size_t count, struct parley_bytes text);
 
-/* ---- board_works.c ---- */
+/* ---- board_set.c ---- */
 
 uint64_t board_hash(const struct board *board, struct parley_bytes text); /* 0: data is NULL */
 struct work *works_find(const struct board *board, struct parley_bytes id);

@@ -7,7 +7,7 @@
 #include "halt_gate.h"
 
 #include "guard.h"
-#include "jetstream_post.h"
+#include "jetstream_unacked.h"
 
 #include <stdarg.h>
 #include <stdint.h>

@@ -11,7 +11,7 @@
 
 #include <stdlib.h>
 
-#include "core_reading.h"
+#include "core_subscription.h"
 
 extern const struct parley_protocol vlp_protocol;
 const struct channel vlp_channel = {
@@ -23,14 +23,14 @@ struct parley_schema *vlp_schema(void) {
     return schema;
 }
 
-enum parley_status core_reading_open_place(struct jetstream *jetstream,
-                                           const struct jetstream_place *place,
-                                           core_reading_fn *delivered, void *context,
-                                           struct core_reading **out) {
+enum parley_status core_subscription_open_place(struct jetstream *jetstream,
+                                                const struct jetstream_place *place,
+                                                core_subscription_fn *delivered, void *context,
+                                                struct core_subscription **out) {
     (void)jetstream, (void)place, (void)delivered, (void)context, (void)out;
     abort();
 }
 
-void core_reading_close(struct core_reading *reading) {
+void core_subscription_close(struct core_subscription *reading) {
     assert_null(reading);
 }

@@ -2,7 +2,7 @@
 #pragma once
 
 /* What the tests of streams on a JetStream of their own have in common. That JetStream has a past:
- * nobody opens a core_reading of it. */
+ * nobody opens a core_subscription of it. */
 
 #include <parley/protocol.h>
 

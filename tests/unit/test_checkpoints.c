@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "held_header.h"
+#include "stored_headers.h"
 #include "checkpoint_scan.h"
 #include "log_start.h"
 

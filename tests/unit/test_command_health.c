@@ -157,8 +157,7 @@ static void test_a_ready_server_is_success(void **state) {
     ask(&asked, READY, NULL, "");
     assert_int_equal(asked.status, 0);
     assert_string_equal(asked.error, "");
-    assert_int_equal(strncmp(asked.request, "GET /readyz HTTP/1.0\r\nHost: 127.0.0.1:", 38), 0);
-    assert_says(asked.request, "\r\nConnection: close\r\n\r\n");
+    assert_int_equal(strncmp(asked.request, "GET /readyz HTTP/1.1\r\nHost: 127.0.0.1:", 38), 0);
 }
 
 static void test_a_path_of_its_own_is_asked(void **state) {

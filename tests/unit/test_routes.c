@@ -29,7 +29,7 @@
 #include "metrics_page.h"
 #include "streams.h"
 #include "checkpoints.h"
-#include "work.h"
+#include "tasks.h"
 
 struct jetstream {
     bool is_ready, is_patient;
@@ -265,21 +265,21 @@ struct halt_set *halt_gate_set(struct halt_gate *gate) {
     return (struct halt_set *)gate; /* the tests put one there */
 }
 
-void work_serve_one(struct tasks *tasks, struct http_request *request,
-                    const struct parley_protocol *protocol, const char *id) {
+void tasks_serve_one(struct tasks *tasks, struct http_request *request,
+                     const struct parley_protocol *protocol, const char *id) {
     (void)tasks;
     assert_string_not_equal(id, "");
     note(request, "task", protocol);
 }
 
-void work_serve_next(struct tasks *tasks, struct http_request *request,
-                     const struct parley_protocol *protocol) {
+void tasks_serve_next(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol) {
     (void)tasks;
     note(request, "next", protocol);
 }
 
-void work_serve_list(struct tasks *tasks, struct http_request *request,
-                     const struct parley_protocol *protocol) {
+void tasks_serve_list(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol) {
     (void)tasks;
     note(request, "tasks", protocol);
 }

@@ -103,6 +103,8 @@ static void on_end(struct http_client *client, CURLcode result) {
     }
     if (error != 0) {
         fail(client, strerror((int)error));
+    } else if (result == CURLE_UNSUPPORTED_PROTOCOL || result == CURLE_WEIRD_SERVER_REPLY) {
+        fail(client, "the answer is not HTTP"); /* libcurl takes it for HTTP/0.9 */
     } else if (result != CURLE_OK) {
         client->has_failed = true;
         if (client->error[0] == '\0') {

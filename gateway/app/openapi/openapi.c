@@ -15,7 +15,7 @@
 #include "encodings.h"
 #include "openapi_answers.h"
 #include "checkpoint_options.h"
-#include "work_options.h"
+#include "task_options.h"
 #include "request_options.h"
 #include "schemas.h"
 #include "stream_query.h"
@@ -196,7 +196,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         write_halt_options(json, operation->kind, protocol);
         break;
     case OPERATION_TASKS:
-        for (const struct parley_option_help *at = work_list_options; at->name != NULL; at++) {
+        for (const struct parley_option_help *at = task_list_options; at->name != NULL; at++) {
             write_option(json, at, protocol);
         }
         break;

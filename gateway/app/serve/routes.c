@@ -23,7 +23,7 @@
 #include "figures.h"
 #include "streams.h"
 #include "checkpoints.h"
-#include "work.h"
+#include "tasks.h"
 
 enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
 
@@ -89,17 +89,17 @@ static void serve_restore(struct services *services, struct http_request *reques
 
 static void serve_work(struct services *services, struct http_request *request,
                        const struct variable *variable) {
-    work_serve_one(&services->tasks, request, variable->protocol, variable->name);
+    tasks_serve_one(&services->tasks, request, variable->protocol, variable->name);
 }
 
 static void serve_works(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    work_serve_list(&services->tasks, request, variable->protocol);
+    tasks_serve_list(&services->tasks, request, variable->protocol);
 }
 
 static void serve_next_work(struct services *services, struct http_request *request,
                             const struct variable *variable) {
-    work_serve_next(&services->tasks, request, variable->protocol);
+    tasks_serve_next(&services->tasks, request, variable->protocol);
 }
 
 static void serve_rejected(struct services *services, struct http_request *request,

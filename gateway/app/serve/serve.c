@@ -13,8 +13,8 @@
 #include <unistd.h>
 
 #include "clock_and_ids.h"
-#include "boards.h"
-#include "bounds.h"
+#include "task_boards.h"
+#include "process_limits.h"
 #include "commit.h"
 #include "configuration_load.h"
 #include "data_folder.h"
@@ -22,7 +22,7 @@
 #include "embedded.h"
 #include "fact_ledger.h"
 #include "figures.h"
-#include "first_token.h"
+#include "bootstrap_token.h"
 #include "jwks_keeper.h"
 #include "sender_limits.h"
 #include "log.h"
@@ -34,7 +34,7 @@
 #include "service_manager.h"
 #include "shared_figures.h"
 #include "signals.h"
-#include "troubles.h"
+#include "nats_log.h"
 #include "spool.h"
 #include "stall_watch.h"
 #include "start_check.h"
@@ -66,7 +66,7 @@ struct server {
     struct memory_trim trim;
     struct token_keeper tokens;
     struct jwks_keeper keys;
-    struct bounds bounds;
+    struct process_limits bounds;
     struct halt_set **halt_sets; /* one a protocol; NULL: it halts nothing */
     struct worker_pool *worker_pool;
     struct commit *commit; /* NULL: no answer waits for the disk */
@@ -86,7 +86,7 @@ struct server {
     int listen_fd, admin_fd;  /* -1: none */
     unsigned port;
     bool is_announced, is_draining;
-    struct troubles *troubles;
+    struct nats_log *troubles;
     int exit_status;
 };
 
@@ -130,7 +130,7 @@ static void announce(struct server *server) {
 
 static void announce_anyway(struct reactor_timer *timer) {
     struct server *server = OWNER_OF(timer, struct server, announce_timer);
-    if (!server->is_announced && troubles_flush(server->troubles) == 0) {
+    if (!server->is_announced && nats_log_flush(server->troubles) == 0) {
         log_text(LOG_NATS_TROUBLE, "NATS does not answer yet");
     }
     if (!server->is_announced) {
@@ -202,7 +202,7 @@ static void end_stalled(struct stall_watch *watch, unsigned number) {
 static void stop_start(void *context) {
     struct server *server = context;
     if (!server->is_announced && !server->is_draining) {
-        troubles_flush(server->troubles);
+        nats_log_flush(server->troubles);
         server->exit_status = 1;
         signals_let_kill();
         drain(server);
@@ -219,7 +219,7 @@ static void worker_unusable(void *context, const char *error) {
 
 static void worker_trouble(void *context, unsigned worker, const char *subject, const char *text) {
     const struct server *server = context;
-    troubles_note(server->troubles, worker, subject, text);
+    nats_log_note(server->troubles, worker, subject, text);
 }
 
 static void replace_child(void *context) {
@@ -256,7 +256,7 @@ static void end(struct signals *signals, const char *reason) {
 
 /* Those of the workers that get them first use the new values a moment before the others. */
 static void apply_configuration(struct server *server) {
-    bounds_change(&server->bounds, &server->configuration);
+    process_limits_change(&server->bounds, &server->configuration);
     log_set_level((enum log_level)server->configuration.log_level);
     for (unsigned i = 0; i < server->worker_count; i++) {
         if (worker_set_configuration(server->workers[i], &server->configuration) != PARLEY_OK) {
@@ -359,7 +359,7 @@ static int open_tokens(struct server *server) {
     parley_buffer_init(&error);
     const bool is_open =
         (!configuration->first_token ||
-         first_token_make(configuration->token_file, configuration->data, &error)) &&
+         bootstrap_token_make(configuration->token_file, configuration->data, &error)) &&
         token_keeper_open(&server->tokens, configuration->token_file, configuration->tokens != NULL,
                           &error);
     if (!is_open) {
@@ -400,7 +400,7 @@ static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) 
 }
 
 static int create_bounds(struct server *server) {
-    enum parley_status status = bounds_init(&server->bounds, &server->configuration);
+    enum parley_status status = process_limits_init(&server->bounds, &server->configuration);
     status = status == PARLEY_OK ? halt_sets_create(&server->halt_sets) : status;
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
@@ -495,7 +495,7 @@ static int start_workers(struct server *server) {
     }
     server->fact_ledger = fact_ledger_create();
     if (server->fact_ledger == NULL ||
-        boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
+        task_boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
@@ -570,7 +570,7 @@ static int start(struct server *server) {
     const char *why = "";
     raise_file_limit();
     if (reactor_create(&server->reactor) != PARLEY_OK ||
-        troubles_create(server->reactor, &server->troubles) != PARLEY_OK) {
+        nats_log_create(server->reactor, &server->troubles) != PARLEY_OK) {
         return fail("cannot start", strerror(errno));
     }
     memory_trim_start(&server->trim, server->reactor);
@@ -609,16 +609,16 @@ static void finish(struct server *server) {
     figures_set_destroy(&server->figures);
     worker_pool_destroy(server->worker_pool);
     halt_sets_destroy(server->halt_sets);
-    boards_destroy(server->boards);
+    task_boards_destroy(server->boards);
     fact_ledger_destroy(server->fact_ledger);
     embedded_destroy(server->embedded);
-    troubles_destroy(server->troubles);
+    nats_log_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
         parley_schema_destroy(server->schemas[i]);
     }
     free(server->schemas);
     describe_pages_destroy(server->pages);
-    bounds_finish(&server->bounds);
+    process_limits_finish(&server->bounds);
     tls_context_destroy(server->tls);
     if (server->listen_fd >= 0) {
         close(server->listen_fd);

@@ -8,7 +8,7 @@
 
 #include "gateway.h"
 #include "checkpoints.h"
-#include "work.h"
+#include "tasks.h"
 
 struct services {
     struct gateway gateway; /* messages */

@@ -13,7 +13,7 @@ enum {
 };
 
 static void copy_bounds(const struct shared_sources *from, struct figures *out) {
-    const struct bounds *bounds = from->bounds;
+    const struct process_limits *bounds = from->bounds;
     counter_set(&out->values[FIGURE_GATHERED_BYTES], budget_used(&bounds->budget));
     counter_set(&out->values[FIGURE_GATHERED_LIMIT], budget_limit(&bounds->budget));
     counter_set(&out->values[FIGURE_SPOOLED_BYTES], atomic_load(&bounds->spools.used_bytes));

@@ -4,7 +4,7 @@
 /* What all workers share, and the process, copied to the main thread's figures twice a second. So
  * that block too has one writer, and a request for /metrics makes no system calls for it. */
 
-#include "bounds.h"
+#include "process_limits.h"
 #include "figures.h"
 #include "reactor.h"
 
@@ -13,7 +13,7 @@ struct board;
 /* What is copied.  Owns: borrowed. */
 struct shared_sources {
     const struct configuration *configuration;
-    const struct bounds *bounds;
+    const struct process_limits *bounds;
     const atomic_uint *away_count;      /* of the workers: those that NATS is not ready for */
     struct halt_set *const *halt_sets;  /* one a protocol; NULL: it halts nothing */
     struct board *const *const *boards; /* of the protocols, once there are workers */

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Many messages in one request: each is checked (intake.h) and submitted (batch_pending.h) as its
- * bytes are received, and its result goes to the answer in the order sent (batch_results.h). What
- * is in memory is bounded by the window of results: when it is full, or the outlet has no room, no
- * more of the body is read. A message that finds no room in the budget has failed, and the next one
- * has its chance. */
+/* Many messages in one request: each is checked (body_splitter.h) and submitted (batch_pending.h)
+ * as its bytes are received, and its result goes to the answer in the order sent (batch_results.h).
+ * What is in memory is bounded by the window of results: when it is full, or the outlet has no
+ * room, no more of the body is read. A message that finds no room in the budget has failed, and the
+ * next one has its chance. */
 
 #include "batch.h"
 
@@ -12,8 +12,8 @@
 #include <stdlib.h>
 
 #include "batch_pending.h"
-#include "lookup.h"
-#include "pace.h"
+#include "fact_lookup.h"
+#include "body_throttle.h"
 #include "phase.h"
 #include "rejection.h"
 
@@ -35,10 +35,10 @@ struct batch {
     struct request_options options;
     struct http_request *request; /* NULL once it is gone */
     enum batch_phase phase;
-    struct intake intake;
+    struct body_splitter intake;
     struct batch_results results;
     struct batch_pending pending;
-    struct pace pace;
+    struct body_throttle pace;
     const struct body_fault *fault; /* the body breaks off; NULL: it does not */
     bool owes_byte; /* the next byte of the body was used already, but is not called taken: so that
                        the body's end is not announced before its messages are handled */
@@ -59,7 +59,7 @@ static void enter(struct batch *batch, enum batch_phase phase) {
 static void destroy(struct batch *batch) {
     batch_pending_drop(&batch->pending);
     batch_results_finish(&batch->results);
-    intake_finish(&batch->intake);
+    body_splitter_finish(&batch->intake);
     gateway_forget_message(batch->options.gateway, batch->options.protocol);
     request_options_release(&batch->options);
     free(batch);
@@ -68,7 +68,7 @@ static void destroy(struct batch *batch) {
 /* Whether the client is gone, and nothing is under way. */
 static bool is_over(const struct batch *batch) {
     return batch->request == NULL && batch_pending_is_empty(&batch->pending) &&
-           !intake_is_checking(&batch->intake);
+           !body_splitter_is_checking(&batch->intake);
 }
 
 /* Whether a message that was received whole is served though the client is gone. */
@@ -94,7 +94,7 @@ static void go_on_alone(struct batch *batch) {
 static void batch_closed(void *state) {
     struct batch *batch = state;
     batch->request = NULL;
-    pace_close(&batch->pace);
+    body_throttle_close(&batch->pace);
     batch_results_close(&batch->results);
     batch_pending_close(&batch->pending);
     go_on_alone(batch);
@@ -104,11 +104,11 @@ static void batch_closed(void *state) {
 
 /* Whether the next message has to wait for the last one, whatever room there is. */
 static bool is_held_up(const struct batch *batch) {
-    return batch_pending_is_blocked(&batch->pending) || !intake_is_open(&batch->intake);
+    return batch_pending_is_blocked(&batch->pending) || !body_splitter_is_open(&batch->intake);
 }
 
 static bool has_room(struct batch *batch) {
-    return !is_held_up(batch) && pace_is_open(&batch->pace) &&
+    return !is_held_up(batch) && body_throttle_is_open(&batch->pace) &&
            batch_results_have_room(&batch->results);
 }
 
@@ -126,7 +126,7 @@ static void give_up(struct batch *batch) {
 }
 
 static void wait_for_outlet(struct batch *batch) {
-    if (batch->phase != BATCH_ANSWERED && !outlet_wait(&batch->results.outlet)) {
+    if (batch->phase != BATCH_ANSWERED && !result_writer_wait(&batch->results.outlet)) {
         give_up(batch);
     }
 }
@@ -137,13 +137,13 @@ static enum parley_split cut_end(struct batch *batch) {
     const struct body_fault *fault = batch->fault;
     batch->fault = NULL;
     return batch->results.has_failed ? PARLEY_SPLIT_END
-           : fault != NULL           ? intake_break(&batch->intake, fault)
-                                     : intake_end(&batch->intake);
+           : fault != NULL           ? body_splitter_break(&batch->intake, fault)
+                                     : body_splitter_end(&batch->intake);
 }
 
 /* Cuts the messages at the end of the body. */
 static void take_end(struct batch *batch) {
-    while (batch->phase == BATCH_ENDING && intake_is_open(&batch->intake)) {
+    while (batch->phase == BATCH_ENDING && body_splitter_is_open(&batch->intake)) {
         const enum parley_split split = cut_end(batch);
         if (split == PARLEY_SPLIT_MEMORY) {
             batch->results.has_failed = true;
@@ -184,19 +184,20 @@ static size_t take_piece(struct batch *batch, struct parley_bytes bytes) {
         left = (struct parley_bytes){bytes.data + 1, bytes.length - 1};
     }
     while (left.length > 0 && has_room(batch) && !results->has_failed) {
-        if (intake_next(&batch->intake, &left) == PARLEY_SPLIT_MEMORY) {
+        if (body_splitter_next(&batch->intake, &left) == PARLEY_SPLIT_MEMORY) {
             results->has_failed = true;
         }
     }
     if (results->has_failed) {
-        if (intake_is_open(&batch->intake)) {
-            intake_release(&batch->intake);
+        if (body_splitter_is_open(&batch->intake)) {
+            body_splitter_release(&batch->intake);
         }
-        outlet_wake(&results->outlet); /* the client learns at once that the answer breaks off */
+        result_writer_wake(
+            &results->outlet); /* the client learns at once that the answer breaks off */
         return bytes.length;
     }
-    if (!intake_cover(&batch->intake)) {
-        intake_shed(&batch->intake);
+    if (!body_splitter_cover(&batch->intake)) {
+        body_splitter_shed(&batch->intake);
     }
     wait_for_outlet(batch);
     batch->owes_byte = batch->owes_byte || (is_held_up(batch) && left.length == 0);
@@ -205,21 +206,21 @@ static size_t take_piece(struct batch *batch, struct parley_bytes bytes) {
 
 static size_t batch_body(void *state, struct parley_bytes bytes) {
     struct batch *batch = state;
-    outlet_begin(&batch->results.outlet, false);
-    const size_t allowed = pace_begin(&batch->pace, bytes.length);
+    result_writer_begin(&batch->results.outlet, false);
+    const size_t allowed = body_throttle_begin(&batch->pace, bytes.length);
     const size_t taken =
         allowed > 0 ? take_piece(batch, (struct parley_bytes){bytes.data, allowed}) : 0;
     if (batch->results.has_failed) {
         return bytes.length;
     }
-    pace_end(&batch->pace, bytes.length, taken);
+    body_throttle_end(&batch->pace, bytes.length, taken);
     return taken;
 }
 
 static void batch_end(void *state) {
     struct batch *batch = state;
     enter(batch, BATCH_ENDING);
-    outlet_begin(&batch->results.outlet, true);
+    result_writer_begin(&batch->results.outlet, true);
     finish(batch);
 }
 
@@ -250,7 +251,7 @@ static void refuse(struct batch *batch, struct batch_result *result,
     }
 }
 
-static void on_verdict(struct intake *intake, const struct verdict *verdict) {
+static void on_verdict(struct body_splitter *intake, const struct verdict *verdict) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     struct parley_message *message = verdict->message;
     struct parley_route route;
@@ -259,14 +260,14 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
         return;
     }
     enum parley_status status = verdict->status;
-    pace_note(&batch->pace, status != PARLEY_OK || parley_message_is_valid(message));
+    body_throttle_note(&batch->pace, status != PARLEY_OK || parley_message_is_valid(message));
     if (status == PARLEY_OK) {
-        account_violations(&batch->options, message);
+        message_metrics_violations(&batch->options, message);
     }
     const bool is_validated = batch->options.task == INGEST_VALIDATE;
     const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (is_valid) {
-        status = lookup_is_needed(&batch->options, message, &route, &is_decided);
+        status = fact_lookup_is_needed(&batch->options, message, &route, &is_decided);
     }
     if (status == PARLEY_OK && is_validated && !is_decided && batch->results.first == NULL) {
         batch_results_add_verdict(&batch->results, verdict);
@@ -287,24 +288,24 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
     }
 }
 
-static void on_overloaded(struct intake *intake, const struct parley_slice *slice) {
+static void on_overloaded(struct body_splitter *intake, const struct parley_slice *slice) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     const struct failure failure = failure_overloaded(&batch->options);
-    pace_note(&batch->pace, true);
+    body_throttle_note(&batch->pace, true);
     struct batch_result *result = batch_results_add(&batch->results, slice->number);
     if (result != NULL) {
         batch_result_end_failed(result, &failure);
     }
 }
 
-static void on_offload_done(struct intake *intake) {
+static void on_offload_done(struct body_splitter *intake) {
     struct batch *batch = OWNER_OF(intake, struct batch, intake);
     if (batch->request == NULL) {
         go_on_alone(batch);
         return;
     }
     if (batch->results.has_failed) {
-        outlet_wake(&batch->results.outlet);
+        result_writer_wake(&batch->results.outlet);
     }
     go_on(batch);
 }
@@ -332,9 +333,9 @@ static void on_outlet_room(void *context) {
 
 static void *batch_create(const struct request_options *options, enum parley_framing framing,
                           struct http_request *request) {
-    static const struct intake_events events = {.on_verdict = on_verdict,
-                                                .on_overloaded = on_overloaded,
-                                                .on_offload_done = on_offload_done};
+    static const struct body_splitter_events events = {.on_verdict = on_verdict,
+                                                       .on_overloaded = on_overloaded,
+                                                       .on_offload_done = on_offload_done};
     struct batch *batch = calloc(1, sizeof *batch);
     if (batch == NULL || !request_options_keep(&batch->options, options)) {
         free(batch);
@@ -342,8 +343,8 @@ static void *batch_create(const struct request_options *options, enum parley_fra
     }
     batch->options.publication.is_batch = framing != PARLEY_FRAMING_WHOLE;
     batch->request = request;
-    pace_init(&batch->pace, &batch->options.meter, batch->options.gateway, request);
-    intake_init(&batch->intake, &batch->options, framing, &events);
+    body_throttle_init(&batch->pace, &batch->options.meter, batch->options.gateway, request);
+    body_splitter_init(&batch->intake, &batch->options, framing, &events);
     batch_results_init(&batch->results, &batch->options, request, on_outlet_room, batch);
     batch_pending_init(&batch->pending, &batch->options, &batch->results, &batch->intake, on_moved);
     return batch;

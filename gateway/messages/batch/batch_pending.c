@@ -26,7 +26,7 @@ static void release_offload(struct pending *one) {
     if (one->has_offload) {
         one->has_offload = false;
         one->result->submission.offload = NULL;
-        intake_release(one->line->intake);
+        body_splitter_release(one->line->intake);
     }
 }
 
@@ -97,7 +97,7 @@ static void end_checked(struct batch_result *result, const struct verdict *verdi
 
 /* It was published. */
 static void follow(struct batch_result *result) {
-    line_of(&result->submission)->awaited_count++;
+    line_of(&result->submission)->awaited_reply_count++;
     count_receipt(result);
     if (result->submission.deciding == NULL) {
         free_pending(result->pending);
@@ -165,7 +165,7 @@ static void on_sent(struct submission *submission) {
 
 static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
     struct batch_pending *pending = line_of(submission);
-    pending->awaited_count--;
+    pending->awaited_reply_count--;
     end(result_of(submission), outcome);
     pending->on_moved(pending);
 }
@@ -188,7 +188,7 @@ void batch_pending_close(struct batch_pending *pending) {
     for (struct batch_result *result = pending->results->first; result != NULL;
          result = result->next) {
         if (submission_close(&result->submission, &outcome)) {
-            pending->awaited_count--;
+            pending->awaited_reply_count--;
             end(result, &outcome);
         }
     }
@@ -223,7 +223,7 @@ static void wait_in_line(struct batch_pending *pending, struct batch_result *res
         return;
     }
     if (one->has_offload) {
-        intake_hold(pending->intake);
+        body_splitter_hold(pending->intake);
     } else {
         result->submission.slice.bytes.data = one->text;
     }
@@ -268,7 +268,7 @@ static enum receipt_form form_of(const struct request_options *options) {
 }
 
 void batch_pending_init(struct batch_pending *pending, struct request_options *options,
-                        struct batch_results *results, struct intake *intake,
+                        struct batch_results *results, struct body_splitter *intake,
                         void (*on_moved)(struct batch_pending *pending)) {
     static const struct submission_events events = {on_ready, on_sent, on_settled};
     pending->results = results;

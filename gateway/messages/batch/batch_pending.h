@@ -6,17 +6,17 @@
  * halt. */
 
 #include "batch_results.h"
-#include "intake.h"
+#include "body_splitter.h"
 
 struct pending;
 
 /* The owner embeds it. */
 struct batch_pending {
     struct batch_results *results;
-    struct intake *intake;
+    struct body_splitter *intake;
     struct submitter submitter;
     struct pending *first, **end;
-    size_t awaited_count;           /* submissions under way */
+    size_t awaited_reply_count;     /* submissions under way */
     struct halt_hold hold;          /* while a message is held that those after it must not pass */
     struct jetstream_waiter waiter; /* while the first waits for JetStream's window */
     /* Some of them went on, or have ended; the owner may destroy all of this. */
@@ -25,11 +25,11 @@ struct batch_pending {
 
 /* Owns: everything is borrowed. */
 void batch_pending_init(struct batch_pending *pending, struct request_options *options,
-                        struct batch_results *results, struct intake *intake,
+                        struct batch_results *results, struct body_splitter *intake,
                         void (*on_moved)(struct batch_pending *pending));
 
 /* What follows from the verdict on a message that is valid, or halts (HALTING_HALTS), now or in its
- * turn.  `route`: of one that earlier messages decide on (lookup_is_needed), else NULL. */
+ * turn.  `route`: of one that earlier messages decide on (fact_lookup_is_needed), else NULL. */
 void batch_pending_finish(struct batch_pending *pending, struct batch_result *result,
                           const struct verdict *verdict, const struct parley_route *route);
 
@@ -39,7 +39,7 @@ static inline bool batch_pending_is_blocked(const struct batch_pending *pending)
 }
 /* Whether no message waits, and none is under way. */
 static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
-    return pending->first == NULL && pending->awaited_count == 0;
+    return pending->first == NULL && pending->awaited_reply_count == 0;
 }
 
 /* The client is gone: what has to be found out only for its answer is not. */

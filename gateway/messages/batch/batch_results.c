@@ -25,7 +25,7 @@ void batch_results_init(struct batch_results *results, const struct request_opti
     const bool is_document = options->form == ANSWER_DOCUMENT;
     results->options = options;
     results->end = &results->first;
-    const struct outlet_options outlet = {
+    const struct result_writer_options outlet = {
         .reactor = gateway->reactor,
         .commit = options->task == INGEST_FORWARD ? gateway->commit : NULL,
         .request = request,
@@ -39,11 +39,11 @@ void batch_results_init(struct batch_results *results, const struct request_opti
         .read = body_read,
         .on_room = on_room,
         .context = context};
-    outlet_init(&results->outlet, &outlet);
+    result_writer_init(&results->outlet, &outlet);
 }
 
 void batch_results_close(struct batch_results *results) {
-    outlet_close(&results->outlet);
+    result_writer_close(&results->outlet);
 }
 
 static void free_list(struct batch_result *result) {
@@ -58,14 +58,14 @@ static void free_list(struct batch_result *result) {
 void batch_results_finish(struct batch_results *results) {
     free_list(results->first);
     free_list(results->unused);
-    outlet_finish(&results->outlet);
+    result_writer_finish(&results->outlet);
 }
 
 /* ---- the window ---- */
 
 bool batch_results_have_room(struct batch_results *results) {
     return results->window_count < WINDOW_COUNT && results->window_bytes < WINDOW_BYTES &&
-           outlet_has_room(&results->outlet);
+           result_writer_has_room(&results->outlet);
 }
 
 bool batch_results_wait_for_outlet(const struct batch_results *results) {
@@ -122,13 +122,14 @@ static void omit(struct batch_results *results) {
 
 /* What was written to the outlet is a result. */
 static void end_written(struct batch_results *results) {
-    if (!outlet_end_item(&results->outlet)) {
+    if (!result_writer_end_item(&results->outlet)) {
         omit(results);
     }
 }
 
 static void write_out(struct batch_results *results, const struct parley_buffer *line) {
-    struct parley_buffer *out = line->has_failed ? NULL : outlet_begin_item(&results->outlet);
+    struct parley_buffer *out =
+        line->has_failed ? NULL : result_writer_begin_item(&results->outlet);
     if (out == NULL) {
         omit(results);
         return;
@@ -151,7 +152,7 @@ static void put_away(struct batch_results *results, struct batch_result *result)
 }
 
 void batch_results_flush(struct batch_results *results) {
-    while (batch_results_wait_for_outlet(results) && outlet_has_room(&results->outlet)) {
+    while (batch_results_wait_for_outlet(results) && result_writer_has_room(&results->outlet)) {
         struct batch_result *result = results->first;
         const struct parley_buffer *line = &result->submission.receipt.text;
         results->first = result->next;
@@ -194,7 +195,7 @@ static void log_once(struct batch_results *results, const char *detail) {
 void batch_result_note_invalid(struct batch_result *result, struct parley_message *message,
                                bool is_halting) {
     struct parley_buffer *line = &result->submission.receipt.text;
-    result->submission.account = account_mark(result->results->options, message);
+    result->submission.account = message_metrics_mark(result->results->options, message);
     parley_buffer_clear(line);
     receipt_write_invalid(result->number, message, is_halting, line);
     parley_buffer_char(line, '\n');
@@ -202,7 +203,7 @@ void batch_result_note_invalid(struct batch_result *result, struct parley_messag
 }
 
 void batch_result_end_invalid(struct batch_result *result) {
-    account_invalid(result->results->options, result->submission.account);
+    message_metrics_invalid(result->results->options, result->submission.account);
     end_result(result, RESULT_INVALID, result->submission.receipt.text.length);
 }
 
@@ -210,7 +211,7 @@ void batch_result_end_invalid(struct batch_result *result) {
 static void end_failed(struct batch_result *result, const struct failure *failure,
                        struct parley_bytes members, size_t counted_bytes) {
     struct parley_buffer *line = &result->submission.receipt.text;
-    account_problem(result->results->options, result->submission.account, failure->problem);
+    message_metrics_problem(result->results->options, result->submission.account, failure->problem);
     if (failure->problem == PROBLEM_INTERNAL) {
         log_once(result->results, failure->detail);
     }
@@ -261,10 +262,10 @@ static void write_verdict(const struct batch_results *results, const struct verd
 static enum result_status status_of(const struct request_options *options,
                                     const struct verdict *verdict) {
     if (parley_message_is_valid(verdict->message)) {
-        account_valid(options);
+        message_metrics_valid(options);
         return RESULT_ACCEPTED;
     }
-    account_invalid(options, account_mark(options, verdict->message));
+    message_metrics_invalid(options, message_metrics_mark(options, verdict->message));
     return RESULT_INVALID;
 }
 
@@ -280,7 +281,7 @@ void batch_results_add_verdict(struct batch_results *results, const struct verdi
     if (!is_reported(results, status)) {
         return;
     }
-    struct parley_buffer *out = outlet_begin_item(&results->outlet);
+    struct parley_buffer *out = result_writer_begin_item(&results->outlet);
     if (out == NULL) {
         omit(results);
         return;
@@ -301,8 +302,8 @@ static void write_stored(const struct batch_result *result, const struct receipt
 static bool write_first(struct batch_result *result, const struct receipt_place *place) {
     struct batch_results *results = result->results;
     struct parley_buffer *out = NULL;
-    if (result == results->first && outlet_has_room(&results->outlet)) {
-        out = outlet_begin_item(&results->outlet);
+    if (result == results->first && result_writer_has_room(&results->outlet)) {
+        out = result_writer_begin_item(&results->outlet);
     }
     if (out == NULL) {
         return false;
@@ -315,7 +316,8 @@ static bool write_first(struct batch_result *result, const struct receipt_place 
 
 static void end_stored(struct batch_result *result, const struct receipt_place *place) {
     const enum result_status status = place->is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
-    account_stored(result->results->options, result->submission.account, place->is_duplicate);
+    message_metrics_stored(result->results->options, result->submission.account,
+                           place->is_duplicate);
     const size_t counted_bytes = result->submission.receipt.text.length;
     if (is_reported(result->results, status) && !write_first(result, place)) {
         struct parley_buffer line;
@@ -388,18 +390,18 @@ void batch_results_end(struct batch_results *results) {
     log_failure(results);
     /* A response without the summary was cut short, and this one is. */
     if (!results->has_failed && is_filter(results)) {
-        results->has_failed = !outlet_end(&results->outlet, NULL);
+        results->has_failed = !result_writer_end(&results->outlet, NULL);
     } else if (!results->has_failed) {
         write_summary(results, &summary);
-        results->has_failed = !outlet_end(&results->outlet, &summary);
+        results->has_failed = !result_writer_end(&results->outlet, &summary);
     }
     parley_buffer_finish(&summary);
-    outlet_send(&results->outlet);
+    result_writer_send(&results->outlet);
 }
 
 ssize_t batch_results_read(struct batch_results *results, bool is_ended, char *buffer,
                            size_t size) {
-    const ssize_t count = outlet_read(&results->outlet, buffer, size);
+    const ssize_t count = result_writer_read(&results->outlet, buffer, size);
     if (count > 0) {
         return count;
     }
@@ -407,5 +409,5 @@ ssize_t batch_results_read(struct batch_results *results, bool is_ended, char *b
         log_failure(results);
         return HTTP_SOURCE_ABORT;
     }
-    return is_ended && outlet_is_read(&results->outlet) ? HTTP_SOURCE_END : 0;
+    return is_ended && result_writer_is_read(&results->outlet) ? HTTP_SOURCE_END : 0;
 }

@@ -4,7 +4,7 @@
 /* The results of a batch, in the order sent: each is kept until those before it are known, and goes
  * to the outlet then, which is the answer. How many may wait for that is bounded: the window. */
 
-#include "outlet.h"
+#include "result_writer.h"
 #include "submission.h"
 
 struct batch_results;
@@ -25,7 +25,7 @@ struct batch_result {
 /* The owner embeds it. */
 struct batch_results {
     const struct request_options *options;
-    struct outlet outlet;
+    struct result_writer outlet;
     struct batch_result *first, **end; /* that are not written yet */
     struct batch_result *unused;       /* to be used again */
     size_t window_count, window_bytes; /* of what is not written, and of messages kept for it */

@@ -8,10 +8,10 @@
 #include <inttypes.h>
 #include <stdlib.h>
 
-#include "account.h"
+#include "message_metrics.h"
 #include "failure.h"
-#include "intake.h"
-#include "pace.h"
+#include "body_splitter.h"
+#include "body_throttle.h"
 #include "phase.h"
 #include "spool.h"
 
@@ -29,9 +29,9 @@ enum conversion_phase {
 struct conversion {
     struct request_options options;
     struct http_request *request; /* NULL once it is gone */
-    struct intake intake;
+    struct body_splitter intake;
     enum conversion_phase phase;
-    struct pace pace;
+    struct body_throttle pace;
     struct spool spool;
     struct parley_buffer text; /* one converted message */
     uint64_t received_count, invalid_count;
@@ -55,11 +55,11 @@ static bool is_answered(const struct conversion *conversion) {
 
 /* Whether the next message can be cut out of the body. */
 static bool can_go_on(const struct conversion *conversion) {
-    return !is_answered(conversion) && intake_is_open(&conversion->intake);
+    return !is_answered(conversion) && body_splitter_is_open(&conversion->intake);
 }
 
 static void destroy(struct conversion *conversion) {
-    intake_finish(&conversion->intake);
+    body_splitter_finish(&conversion->intake);
     spool_finish(&conversion->spool);
     parley_buffer_finish(&conversion->text);
     parley_buffer_finish(&conversion->detail);
@@ -136,25 +136,26 @@ static void convert(struct conversion *conversion, const struct verdict *verdict
     }
 }
 
-static void on_verdict(struct intake *intake, const struct verdict *verdict) {
+static void on_verdict(struct body_splitter *intake, const struct verdict *verdict) {
     struct conversion *conversion = OWNER_OF(intake, struct conversion, intake);
     if (conversion->request == NULL) {
         return;
     }
     conversion->received_count++;
-    pace_note(&conversion->pace,
-              verdict->status != PARLEY_OK || parley_message_is_valid(verdict->message));
+    body_throttle_note(&conversion->pace,
+                       verdict->status != PARLEY_OK || parley_message_is_valid(verdict->message));
     if (verdict->status != PARLEY_OK) {
-        account_problem(&conversion->options, ACCOUNT_UNKNOWN, PROBLEM_INTERNAL);
+        message_metrics_problem(&conversion->options, ACCOUNT_UNKNOWN, PROBLEM_INTERNAL);
         fail(conversion, verdict->status);
         return;
     }
     if (!parley_message_is_valid(verdict->message)) {
-        account_invalid(&conversion->options, account_mark(&conversion->options, verdict->message));
+        message_metrics_invalid(&conversion->options,
+                                message_metrics_mark(&conversion->options, verdict->message));
         note_invalid(conversion, verdict->message, verdict->slice->number);
         return;
     }
-    account_valid(&conversion->options);
+    message_metrics_valid(&conversion->options);
     if (conversion->invalid_count == 0) {
         convert(conversion, verdict);
     }
@@ -164,29 +165,29 @@ static void on_verdict(struct intake *intake, const struct verdict *verdict) {
 
 static void refuse_overloaded(struct conversion *conversion) {
     const struct failure failure = failure_overloaded(&conversion->options);
-    intake_release(&conversion->intake);
+    body_splitter_release(&conversion->intake);
     enter(conversion, CONVERSION_ANSWERED);
     problem_respond(conversion->request, failure.problem, failure.detail);
 }
 
-static void on_overloaded(struct intake *intake, const struct parley_slice *slice) {
+static void on_overloaded(struct body_splitter *intake, const struct parley_slice *slice) {
     (void)slice;
     refuse_overloaded(OWNER_OF(intake, struct conversion, intake));
 }
 
 static size_t conversion_body(void *state, struct parley_bytes bytes) {
     struct conversion *conversion = state;
-    struct parley_bytes left = {bytes.data, pace_begin(&conversion->pace, bytes.length)};
+    struct parley_bytes left = {bytes.data, body_throttle_begin(&conversion->pace, bytes.length)};
     const size_t allowed = left.length;
-    while (left.length > 0 && can_go_on(conversion) && pace_is_open(&conversion->pace)) {
-        if (intake_next(&conversion->intake, &left) == PARLEY_SPLIT_MEMORY) {
+    while (left.length > 0 && can_go_on(conversion) && body_throttle_is_open(&conversion->pace)) {
+        if (body_splitter_next(&conversion->intake, &left) == PARLEY_SPLIT_MEMORY) {
             fail(conversion, PARLEY_E_MEMORY);
         }
     }
-    if (!is_answered(conversion) && !intake_cover(&conversion->intake)) {
+    if (!is_answered(conversion) && !body_splitter_cover(&conversion->intake)) {
         refuse_overloaded(conversion);
     }
-    pace_end(&conversion->pace, bytes.length, allowed - left.length);
+    body_throttle_end(&conversion->pace, bytes.length, allowed - left.length);
     return is_answered(conversion) ? bytes.length : allowed - left.length;
 }
 
@@ -217,8 +218,8 @@ static void refuse(struct conversion *conversion) {
 static enum parley_split cut_end(struct conversion *conversion) {
     const struct body_fault *fault = conversion->fault;
     conversion->fault = NULL;
-    return fault != NULL ? intake_break(&conversion->intake, fault)
-                         : intake_end(&conversion->intake);
+    return fault != NULL ? body_splitter_break(&conversion->intake, fault)
+                         : body_splitter_end(&conversion->intake);
 }
 
 /* Cuts the end of the body, and answers, unless the worker pool has a message of it. */
@@ -257,7 +258,7 @@ static void conversion_broken(void *state, const struct body_fault *fault) {
     conversion_end(conversion);
 }
 
-static void on_offload_done(struct intake *intake) {
+static void on_offload_done(struct body_splitter *intake) {
     struct conversion *conversion = OWNER_OF(intake, struct conversion, intake);
     if (conversion->request == NULL) {
         destroy(conversion);
@@ -282,25 +283,26 @@ static ssize_t conversion_read(void *state, char *buffer, size_t size) {
 static void conversion_closed(void *state) {
     struct conversion *conversion = state;
     conversion->request = NULL;
-    pace_close(&conversion->pace);
-    if (!intake_is_checking(&conversion->intake)) {
+    body_throttle_close(&conversion->pace);
+    if (!body_splitter_is_checking(&conversion->intake)) {
         destroy(conversion);
     }
 }
 
 static void *conversion_create(const struct request_options *options, enum parley_framing framing,
                                struct http_request *request) {
-    static const struct intake_events events = {.on_verdict = on_verdict,
-                                                .on_overloaded = on_overloaded,
-                                                .on_offload_done = on_offload_done};
+    static const struct body_splitter_events events = {.on_verdict = on_verdict,
+                                                       .on_overloaded = on_overloaded,
+                                                       .on_offload_done = on_offload_done};
     struct conversion *conversion = calloc(1, sizeof *conversion);
     if (conversion == NULL || !request_options_keep(&conversion->options, options)) {
         free(conversion);
         return NULL;
     }
     conversion->request = request;
-    pace_init(&conversion->pace, &conversion->options.meter, conversion->options.gateway, request);
-    intake_init(&conversion->intake, &conversion->options, framing, &events);
+    body_throttle_init(&conversion->pace, &conversion->options.meter, conversion->options.gateway,
+                       request);
+    body_splitter_init(&conversion->intake, &conversion->options, framing, &events);
     spool_init(&conversion->spool, options->gateway->configuration->data, options->gateway->spools);
     return conversion;
 }

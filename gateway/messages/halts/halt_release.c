@@ -32,7 +32,7 @@ struct release {
     struct http_request *request; /* NULL once it is gone */
     struct parley_arena arena;
     struct key *keys;
-    size_t count, written_count, stored_count, awaited_count;
+    size_t count, written_count, stored_count, awaited_reply_count;
     bool has_failed, has_more;
     const char *kind, *name; /* NULL: it is not of one conversation; here and below in the arena */
     const char *made_by;     /* NULL: it is not of one sender */
@@ -58,7 +58,7 @@ static void on_closed(void *state, bool is_complete) {
     struct release *release = state;
     (void)is_complete;
     release->request = NULL;
-    if (release->awaited_count == 0) {
+    if (release->awaited_reply_count == 0) {
         destroy(release);
     }
 }
@@ -94,7 +94,7 @@ static void respond(struct release *release, const struct jetstream_ack *ack) {
 
 static void on_told(void *context, const struct jetstream_ack *ack) {
     struct release *release = context;
-    release->awaited_count--;
+    release->awaited_reply_count--;
     if (release->request == NULL) {
         destroy(release);
         return;
@@ -172,7 +172,7 @@ static void tell(struct release *release) {
     free(ids);
     gateway_forget_message(release->gateway, release->protocol);
     if (is_published) {
-        release->awaited_count++;
+        release->awaited_reply_count++;
     } else if (release->request != NULL) {
         respond(release, NULL);
     } else {
@@ -212,7 +212,7 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
     struct release *release = writing->release;
     struct key *key = writing->key;
     free(writing);
-    release->awaited_count--;
+    release->awaited_reply_count--;
     if (ack->outcome == JETSTREAM_STORED) {
         release->stored_count++;
         halt_set_read(halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)),
@@ -242,14 +242,14 @@ static bool write_key(struct release *release, struct key *key) {
 
 static void write_keys(struct release *release) {
     while (!release->has_failed && release->written_count < release->count &&
-           release->awaited_count < AT_A_TIME) {
+           release->awaited_reply_count < AT_A_TIME) {
         release->has_failed = !write_key(release, &release->keys[release->written_count]);
         if (!release->has_failed) {
             release->written_count++;
-            release->awaited_count++;
+            release->awaited_reply_count++;
         }
     }
-    if (release->awaited_count == 0) {
+    if (release->awaited_reply_count == 0) {
         finish_writing(release);
     }
 }

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "admission.h"
+#include "window_share.h"
 #include "check.h"
 #include "clock_and_ids.h"
 
@@ -124,7 +124,7 @@ enum jetstream_publish halting_latch(const struct request_options *options,
     if (parley_message_route(message, &route) != PARLEY_OK) {
         return JETSTREAM_FAILED;
     }
-    *out_share = admission_share(options->protocol, route.priority);
+    *out_share = window_share(options->protocol, route.priority);
     const struct jetstream_message none = {
         .subject = "", .payload = PARLEY_BYTES(""), .share = *out_share};
     return publish_halting(

@@ -94,8 +94,8 @@ static bool begin_many(struct ingest *ingest, enum parley_framing framing,
 
 /* The body holds one message, answered as one.  Returns: as begin_with. */
 static bool can_take_one(const struct ingest *ingest, struct http_request *request) {
-    return meter_admit(&ingest->options.meter, request,
-                       request_message_bytes_max(&ingest->options));
+    return rate_charge_admit(&ingest->options.meter, request,
+                             request_message_bytes_max(&ingest->options));
 }
 
 static size_t give_body(struct ingest *ingest, struct parley_bytes bytes) {
@@ -217,9 +217,10 @@ void ingest_serve(struct gateway *gateway, struct http_request *request,
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
     struct request_options options = {.gateway = gateway, .protocol = protocol, .task = task};
-    meter_begin(&options.meter, gateway->limits, &gateway->rate_headers, gateway->reactor, request);
+    rate_charge_begin(&options.meter, gateway->limits, &gateway->rate_headers, gateway->reactor,
+                      request);
     if (!request_options_read(&options, request)) {
-        meter_charge(&options.meter, LIMITS_INVALID_COST, 0);
+        rate_charge_charge(&options.meter, LIMITS_INVALID_COST, 0);
         return;
     }
     struct ingest *ingest = malloc(sizeof *ingest); /* calloc passes by malloc's cache */

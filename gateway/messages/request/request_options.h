@@ -6,7 +6,7 @@
 
 #include "coding.h"
 #include "gateway.h"
-#include "meter.h"
+#include "rate_charge.h"
 #include "publication.h"
 
 enum ingest_task { INGEST_FORWARD, INGEST_VALIDATE, INGEST_CONVERT };
@@ -35,7 +35,7 @@ struct request_options {
     enum coding coding;          /* of the body */
     struct parley_options check; /* how each message is checked */
     struct publication_context publication;
-    struct meter meter;
+    struct rate_charge meter;
     const char *principal; /* where messages can halt: whose token it is; NULL: none was shown */
     enum ingest_task task;
     bool is_alone;  /* one message, answered as one: a large one may go to an object store */

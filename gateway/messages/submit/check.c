@@ -6,7 +6,7 @@
 
 #include <parley/objects.h>
 
-#include "account.h"
+#include "message_metrics.h"
 #include "clock_and_ids.h"
 
 static const struct parley_options *options_now(struct request_options *options) {
@@ -31,12 +31,12 @@ enum parley_status check_message_as(struct request_options *options, struct parl
 
 /* Returns: 0: this message is not measured. */
 static int64_t begin_measuring(const struct request_options *options) {
-    return account_is_measured(options) ? reactor_clock_ns() : 0;
+    return message_metrics_is_measured(options) ? reactor_clock_ns() : 0;
 }
 
 static void end_measuring(const struct request_options *options, int64_t began_ns) {
     if (began_ns != 0) {
-        account_check(options, reactor_clock_ns() - began_ns);
+        message_metrics_check(options, reactor_clock_ns() - began_ns);
     }
 }
 
@@ -111,7 +111,7 @@ static size_t published_bytes_most(const struct request_options *options,
     return message->sent.length * (is_json ? 1 : TEXT_BYTES_A_BYTE) + HEADERS_AND_STAMP_BYTES_MOST;
 }
 
-/* Alone in its request its size does not matter (deposit.h). */
+/* Alone in its request its size does not matter (object_upload.h). */
 static bool has_object_store(const struct request_options *options,
                              const struct parley_message *message) {
     const struct parley_objects *objects = options->protocol->objects;

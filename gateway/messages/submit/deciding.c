@@ -29,7 +29,7 @@ void deciding_settle(struct submission *submission) {
     struct deciding *deciding = submission->deciding;
     forget_expected(submission);
     if (deciding->is_counted) {
-        lookup_count_end(&deciding->lookup, submission->outcome->end == SUBMISSION_STORED);
+        fact_lookup_count_end(&deciding->lookup, submission->outcome->end == SUBMISSION_STORED);
     }
 }
 
@@ -44,7 +44,7 @@ void deciding_destroy(struct deciding *deciding) {
     if (deciding == NULL) {
         return;
     }
-    lookup_finish(&deciding->lookup);
+    fact_lookup_finish(&deciding->lookup);
     parley_buffer_finish(&deciding->warnings);
     free(deciding->fact_key);
     free(deciding->fact_members);
@@ -60,7 +60,7 @@ static enum parley_status note_duplicate(struct deciding *deciding, const struct
     if (!decision->is_repeat) {
         return PARLEY_OK;
     }
-    PARLEY_TRY(lookup_decide_alone(&deciding->lookup, verdict->message));
+    PARLEY_TRY(fact_lookup_decide_alone(&deciding->lookup, verdict->message));
     parley_findings_write(&verdict->message->findings, &deciding->warnings);
     return parley_buffer_status(&deciding->warnings);
 }
@@ -84,7 +84,7 @@ static void settle_decided(struct submission *submission, const struct verdict *
         return;
     }
     if (decision->has_count) {
-        lookup_count(&submission->deciding->lookup, decision);
+        fact_lookup_count(&submission->deciding->lookup, decision);
     }
     parley_buffer_append(&submission->members, decision->members);
     submission_note_place(submission, decision->stream, decision->sequence);
@@ -130,12 +130,12 @@ static struct failure unsettled(void) {
 
 /* The fact is there, or was written, or is another's: what does it say? */
 static void resolve(struct submission *submission, int64_t delay_ms) {
-    struct lookup *lookup = &submission->deciding->lookup;
+    struct fact_lookup *lookup = &submission->deciding->lookup;
     submission_enter(submission, SUBMISSION_RESOLVING);
     forget_expected(submission);
     lookup->is_patient = false;
-    lookup_again(lookup, delay_ms);
-    if (lookup->state == LOOKUP_FAILED) {
+    fact_lookup_again(lookup, delay_ms);
+    if (lookup->state == FACT_LOOKUP_FAILED) {
         on_resolved(submission);
     }
 }
@@ -180,7 +180,7 @@ static void decide_resolved(struct submission *submission) {
     deciding->lookup.is_final = true;
     enum parley_status status = submission_check_again(submission, &verdict);
     if (status == PARLEY_OK) {
-        status = lookup_decide(&deciding->lookup, verdict.message, &decision, &delay_ms);
+        status = fact_lookup_decide(&deciding->lookup, verdict.message, &decision, &delay_ms);
     }
     if (status != PARLEY_OK) {
         submission_settle_internal(submission, status);
@@ -200,9 +200,9 @@ static void decide_resolved(struct submission *submission) {
 
 static void on_resolved(struct submission *submission) {
     const struct deciding *deciding = submission->deciding;
-    const char *value = lookup_value(&deciding->lookup, deciding->fact_key);
-    if (deciding->lookup.state == LOOKUP_FAILED) {
-        const struct failure failure = lookup_failure(&deciding->lookup);
+    const char *value = fact_lookup_value(&deciding->lookup, deciding->fact_key);
+    if (deciding->lookup.state == FACT_LOOKUP_FAILED) {
+        const struct failure failure = fact_lookup_failure(&deciding->lookup);
         submission_settle_failed(submission, &failure);
     } else if (value != NULL && submission->ack == SUBMISSION_FRESH &&
                is_own_fact(submission, value)) {
@@ -289,7 +289,7 @@ static bool complete_stored(struct submission *submission, const struct duplicat
     options.codec = &parley_codec_json;
     if (check_message(&options, stored->payload, (struct parley_position){1, 1}) != PARLEY_OK ||
         !parley_message_is_valid(message) ||
-        lookup_decide(&deciding->lookup, message, &decision, &delay_ms) != PARLEY_OK ||
+        fact_lookup_decide(&deciding->lookup, message, &decision, &delay_ms) != PARLEY_OK ||
         decision.kind != PARLEY_DECISION_PUBLISH || decision.fact_key.data == NULL ||
         !parley_bytes_equal(decision.fact_key, parley_bytes_of(deciding->fact_key))) {
         return false;
@@ -361,26 +361,26 @@ void deciding_note_published(struct submission *submission,
                             fact_store_expect(store_of(submission), decision->fact_key);
     deciding->is_counted = decision->has_count;
     if (deciding->is_counted) {
-        lookup_count(&deciding->lookup, decision);
-        lookup_count_begin(&deciding->lookup);
+        fact_lookup_count(&deciding->lookup, decision);
+        fact_lookup_count_begin(&deciding->lookup);
     }
 }
 
 /* ---- deciding ---- */
 
 static enum submission_step ask_again(struct submission *submission, int64_t delay_ms) {
-    struct lookup *lookup = &submission->deciding->lookup;
+    struct fact_lookup *lookup = &submission->deciding->lookup;
     struct verdict again = {0};
     submission_enter(submission, SUBMISSION_ASKING);
-    lookup_again(lookup, delay_ms);
-    if (lookup->state == LOOKUP_ASKING) {
+    fact_lookup_again(lookup, delay_ms);
+    if (lookup->state == FACT_LOOKUP_ASKING) {
         return SUBMISSION_WAITS;
     }
     submission_enter(submission, SUBMISSION_READY);
     return deciding_go(submission, &again);
 }
 
-static void on_lookup(struct lookup *lookup) {
+static void on_lookup(struct fact_lookup *lookup) {
     struct deciding *deciding = OWNER_OF(lookup, struct deciding, lookup);
     struct submission *submission = deciding->submission;
     struct submission_outcome outcome;
@@ -390,8 +390,8 @@ static void on_lookup(struct lookup *lookup) {
         return;
     }
     submission_resume(submission, &outcome);
-    const bool is_missing = lookup->state == LOOKUP_DONE && !lookup->is_final &&
-                            lookup_value(lookup, deciding->fact_key) == NULL;
+    const bool is_missing = lookup->state == FACT_LOOKUP_DONE && !lookup->is_final &&
+                            fact_lookup_value(lookup, deciding->fact_key) == NULL;
     if (is_missing) {
         resolve(submission, FACT_RETRY_MS);
     } else {
@@ -411,19 +411,19 @@ enum parley_status deciding_begin(struct submission *submission, const struct pa
     deciding->lookup.on_ready = on_lookup;
     deciding->lookup.log = &submitter->log;
     parley_buffer_init(&deciding->warnings);
-    lookup_begin(&deciding->lookup, submitter->options, route);
-    submission_enter(submission, deciding->lookup.state == LOOKUP_ASKING ? SUBMISSION_ASKING
-                                                                         : SUBMISSION_READY);
+    fact_lookup_begin(&deciding->lookup, submitter->options, route);
+    submission_enter(submission, deciding->lookup.state == FACT_LOOKUP_ASKING ? SUBMISSION_ASKING
+                                                                              : SUBMISSION_READY);
     return PARLEY_OK;
 }
 
 enum submission_step deciding_go(struct submission *submission, struct verdict *verdict) {
-    struct lookup *lookup = &submission->deciding->lookup;
+    struct fact_lookup *lookup = &submission->deciding->lookup;
     struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
     int64_t delay_ms = 0;
     const bool is_forwarded = submission->submitter->options->task == INGEST_FORWARD;
-    if (lookup->state == LOOKUP_FAILED && is_forwarded) {
-        const struct failure failure = lookup_failure(lookup);
+    if (lookup->state == FACT_LOOKUP_FAILED && is_forwarded) {
+        const struct failure failure = fact_lookup_failure(lookup);
         submission_settle_failed(submission, &failure);
         return SUBMISSION_ENDS;
     }
@@ -434,7 +434,7 @@ enum submission_step deciding_go(struct submission *submission, struct verdict *
         return submission_refuse(submission, JETSTREAM_TOO_LARGE);
     }
     if (verdict->status == PARLEY_OK) {
-        verdict->status = lookup_decide(lookup, verdict->message, &decision, &delay_ms);
+        verdict->status = fact_lookup_decide(lookup, verdict->message, &decision, &delay_ms);
     }
     if (!is_forwarded) {
         return SUBMISSION_CHECKED;
@@ -457,20 +457,20 @@ enum submission_step deciding_go(struct submission *submission, struct verdict *
 }
 
 void submission_foresee(struct submission *submission) {
-    struct lookup *lookup = &submission->deciding->lookup;
+    struct fact_lookup *lookup = &submission->deciding->lookup;
     struct verdict verdict;
     struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
     int64_t delay_ms = 0;
-    if (lookup->state != LOOKUP_DONE || lookup->is_final ||
+    if (lookup->state != FACT_LOOKUP_DONE || lookup->is_final ||
         fact_query_is_complete(&lookup->query) ||
         submission_check_again(submission, &verdict) != PARLEY_OK ||
-        lookup_decide(lookup, verdict.message, &decision, &delay_ms) != PARLEY_OK) {
+        fact_lookup_decide(lookup, verdict.message, &decision, &delay_ms) != PARLEY_OK) {
         return; /* what is wrong shows in its turn */
     }
     if (decision.kind == PARLEY_DECISION_ASK_AGAIN && delay_ms > 0) {
         submission_enter(submission, SUBMISSION_ASKING);
-        lookup_again(lookup, delay_ms);
-        if (lookup->state == LOOKUP_FAILED) {
+        fact_lookup_again(lookup, delay_ms);
+        if (lookup->state == FACT_LOOKUP_FAILED) {
             submission_enter(submission, SUBMISSION_READY);
         }
     }

@@ -5,7 +5,7 @@
  * looked up, its protocol decides, and its own fact is written. Shared by submission.c and
  * deciding.c alone. */
 
-#include "lookup.h"
+#include "fact_lookup.h"
 #include "submission.h"
 
 /* How many messages can leave the fact of this key. */
@@ -17,7 +17,7 @@ enum deciding_key {
 
 struct deciding {
     struct submission *submission;
-    struct lookup lookup;
+    struct fact_lookup lookup;
     struct stamped_values stamped; /* into the message, each time that it is checked */
     struct parley_buffer warnings; /* of the receipt of a duplicate, if they differ; else empty */
     enum deciding_key key;

@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
-#include "held_header.h"
-#include "repetition.h"
+#include "stored_headers.h"
+#include "retry_advice.h"
 
 enum {
     ASKED_COUNT_MAX = 64,
@@ -90,9 +90,9 @@ static struct failure away(void) {
 static struct failure unanswered(const struct duplicate *duplicate, const char *error) {
     struct failure failure = {.problem =
                                   error != NULL ? PROBLEM_BUS_UNAVAILABLE : PROBLEM_BUS_TIMEOUT};
-    char advice[REPETITION_TEXT_MAX];
-    repetition_advice(duplicate->gateway, duplicate->protocol, duplicate->mark.repeat,
-                      REPETITION_SOON, advice);
+    char advice[RETRY_TEXT_MAX];
+    retry_advice(duplicate->gateway, duplicate->protocol, duplicate->mark.repeat, RETRY_SOON,
+                 advice);
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored already (sequence %llu of stream %s), but "
              "JetStream did not say whether it is this one (%.100s). Nothing was stored now. %s",
@@ -115,11 +115,11 @@ static struct failure uncompared(const struct gateway *gateway,
                                  const struct parley_protocol *protocol,
                                  enum publication_repeat repeat, bool is_again,
                                  struct failure failure) {
-    char advice[REPETITION_TEXT_MAX];
+    char advice[RETRY_TEXT_MAX];
     if (!is_again) {
         return failure;
     }
-    repetition_advice(gateway, protocol, repeat, REPETITION_SOON, advice);
+    retry_advice(gateway, protocol, repeat, RETRY_SOON, advice);
     failure = (struct failure){.problem = PROBLEM_BUS_TIMEOUT};
     snprintf(failure.detail, sizeof failure.detail,
              "A message with this id or key is stored, most likely this one: it was published "

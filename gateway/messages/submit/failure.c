@@ -6,7 +6,7 @@
 
 #include <parley/objects.h>
 
-#include "repetition.h"
+#include "retry_advice.h"
 
 static struct failure failure(enum problem problem, const char *detail) {
     struct failure failure = {.problem = problem};
@@ -92,11 +92,11 @@ struct failure failure_of_upload(const struct object_put *put) {
 
 /* It may or may not be stored: what happened, and what to do about it. */
 static struct failure unsure(const struct request_options *options,
-                             const struct publication_mark *mark, enum repetition_time time,
+                             const struct publication_mark *mark, enum retry_time time,
                              const char *what) {
     struct failure unsure = {.problem = PROBLEM_BUS_TIMEOUT};
-    char advice[REPETITION_TEXT_MAX];
-    repetition_advice(options->gateway, options->protocol, mark->repeat, time, advice);
+    char advice[RETRY_TEXT_MAX];
+    retry_advice(options->gateway, options->protocol, mark->repeat, time, advice);
     snprintf(unsure.detail, sizeof unsure.detail, "%.250s %s", what, advice);
     return unsure;
 }
@@ -132,7 +132,7 @@ struct failure failure_of_ack(const struct request_options *options,
         }
         return refused_by_jetstream(ack);
     case JETSTREAM_TIMEOUT:
-        return unsure(options, mark, REPETITION_LATE,
+        return unsure(options, mark, RETRY_LATE,
                       ack->error != NULL ? ack->error
                                          : "JetStream did not acknowledge in time. The message may "
                                            "have been stored.");
@@ -140,7 +140,7 @@ struct failure failure_of_ack(const struct request_options *options,
     case JETSTREAM_STORED:
         break;
     }
-    return unsure(options, mark, REPETITION_SOON,
+    return unsure(options, mark, RETRY_SOON,
                   "The connection to NATS broke before the acknowledgement. The message may have "
                   "been stored.");
 }

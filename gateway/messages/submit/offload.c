@@ -7,7 +7,7 @@
 
 #include <stdlib.h>
 
-#include "account.h"
+#include "message_metrics.h"
 
 static struct offload *offload_of(struct worker_pool_task *task) {
     return OWNER_OF(task, struct offload, task);
@@ -23,11 +23,11 @@ static bool can_publish(const struct offload *offload) {
 static enum parley_status prepare(struct offload *offload) {
     const struct request_options *options = &offload->options;
     struct parley_message *message = &offload->message;
-    const size_t limit = offload->deposit_limit;
+    const size_t limit = offload->object_upload_limit;
     offload->is_prepared = true;
-    if (deposit_is_due(options, message, limit)) {
-        return deposit_prepare(&offload->deposit, options, message, offload->slice.number, limit,
-                               &offload->payload, &offload->publication);
+    if (object_upload_is_due(options, message, limit)) {
+        return object_upload_prepare(&offload->deposit, options, message, offload->slice.number,
+                                     limit, &offload->payload, &offload->publication);
     }
     if (options->task == INGEST_CONVERT) {
         return message->protocol->convert(message, options->to, &offload->payload);
@@ -77,7 +77,7 @@ static void work(struct worker_pool_task *task) {
 static void finish(struct offload *offload) {
     LIST_REMOVE(offload, links);
     if (offload->check_ns > 0) {
-        account_check(&offload->options, offload->check_ns);
+        message_metrics_check(&offload->options, offload->check_ns);
     }
     offload->done(offload, offload->context);
 }
@@ -90,9 +90,9 @@ struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context) {
     struct gateway *gateway = options->gateway;
-    const size_t limit = deposit_limit(options);
+    const size_t limit = object_upload_limit(options);
     const bool is_large = slice->bytes.length >= OFFLOAD_BYTES_MIN ||
-                          deposit_is_possible(options, slice->bytes.length, limit);
+                          object_upload_is_possible(options, slice->bytes.length, limit);
     const bool is_wanted = is_large && gateway->completions != NULL;
     struct offload *offload = is_wanted ? malloc(sizeof *offload) : NULL;
     if (offload == NULL) {
@@ -106,7 +106,7 @@ struct offload *offload_begin(const struct request_options *options,
     offload->options.publication.identities = NULL; /* the reactor's */
     parley_message_init(&offload->message, gateway_message(gateway, options->protocol)->schema);
     offload->limits = check_size_limits(gateway);
-    offload->deposit_limit = limit;
+    offload->object_upload_limit = limit;
     if (options->task == INGEST_FORWARD) {
         offload->payload.limit_bytes = offload->limits.most;
     }
@@ -124,7 +124,7 @@ static void give_back(struct worker_pool_task *task) {
 
 void offload_release(struct offload *offload) {
     if (offload != NULL) {
-        deposit_finish(&offload->deposit, offload->options.gateway->budget);
+        object_upload_finish(&offload->deposit, offload->options.gateway->budget);
         offload->task.work = give_back;
         worker_pool_detach(offload->options.gateway->worker_pool, &offload->task);
     }

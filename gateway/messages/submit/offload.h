@@ -5,7 +5,7 @@
  * the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
 
 #include "check.h"
-#include "deposit.h"
+#include "object_upload.h"
 #include "worker_pool.h"
 
 /* A message is large from here on. A smaller one takes 30 ms at worst, which others can wait. */
@@ -18,7 +18,7 @@ struct offload {
     void (*done)(struct offload *offload, void *context);
     void *context;
     struct size_limits limits;
-    size_t deposit_limit;
+    size_t object_upload_limit;
     LIST_ENTRY(offload) links; /* of the gateway's, until `done` */
 
     /* The result. */
@@ -30,7 +30,7 @@ struct offload {
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
-    struct deposit deposit; /* what of it goes to the object store */
+    struct object_upload deposit; /* what of it goes to the object store */
 };
 
 /* Begins, if the message is large; `done` follows in a later turn. The result borrows the bytes

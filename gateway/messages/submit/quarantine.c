@@ -11,7 +11,7 @@
 #include "channel.h"
 #include "clock_and_ids.h"
 #include "guard.h"
-#include "jetstream_post.h"
+#include "jetstream_unacked.h"
 #include "publication.h"
 
 enum {

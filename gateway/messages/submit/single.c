@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <sys/mman.h>
 
-#include "lookup.h"
+#include "fact_lookup.h"
 #include "phase.h"
 #include "rejection.h"
 #include "single_state.h"
@@ -39,9 +39,9 @@ void single_drop_offload(struct single *single) {
 }
 
 void single_destroy(struct single *single) {
-    awaited_drop(single->reply);
+    awaited_reply_drop(single->reply);
     submission_finish(&single->submission);
-    deposit_begin_finish(&single->begin);
+    object_upload_begin_finish(&single->begin);
     single_drop_offload(single);
     single_drop_body(single);
     parley_buffer_finish(&single->answer);
@@ -64,7 +64,7 @@ static void finish_checked(struct single *single, const struct verdict *verdict)
         single_fail(single, verdict->status);
         return;
     }
-    account_valid(&single->options);
+    message_metrics_valid(&single->options);
     single_answer_verdict(single, verdict);
 }
 
@@ -160,7 +160,7 @@ static void submit(struct single *single, const struct verdict *verdict,
     }
     if (route != NULL) {
         single->reply =
-            awaited_expect(&single->options, single->request, route, on_replied, single);
+            awaited_reply_expect(&single->options, single->request, route, on_replied, single);
     }
     single_enter(single, SINGLE_SUBMITTED);
     if (submission->phase == SUBMISSION_READY) {
@@ -177,7 +177,7 @@ static void finish_valid(struct single *single, const struct verdict *verdict) {
         finish_checked(single, verdict);
         break;
     case INGEST_CONVERT:
-        account_valid(&single->options);
+        message_metrics_valid(&single->options);
         single_answer_converted(single, verdict);
         break;
     }
@@ -187,7 +187,7 @@ static void submit_or_finish(struct single *single, const struct verdict *verdic
     struct parley_route route;
     bool is_needed = false;
     const enum parley_status status =
-        lookup_is_needed(&single->options, verdict->message, &route, &is_needed);
+        fact_lookup_is_needed(&single->options, verdict->message, &route, &is_needed);
     if (status != PARLEY_OK) {
         single_fail(single, status);
     } else if (is_needed) {
@@ -203,15 +203,15 @@ static void refuse(struct single *single, const struct verdict *verdict) {
     const bool is_oversize =
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     const enum halting_effect effect = halting_of_invalid(&single->options, message);
-    single->submission.account = account_mark(&single->options, message);
-    meter_charge_invalid(&single->options.meter);
+    single->submission.account = message_metrics_mark(&single->options, message);
+    rate_charge_charge_invalid(&single->options.meter);
     if (effect == HALTING_HALTS) {
         submit(single, verdict, NULL);
     } else if (effect == HALTING_HALTED) {
         single_note_halting(single, message);
         single_answer_halting(single);
     } else {
-        account_invalid(&single->options, single->submission.account);
+        message_metrics_invalid(&single->options, single->submission.account);
     }
     if (single->request == NULL) {
         return;
@@ -230,7 +230,7 @@ static void on_verdict(struct single *single, const struct verdict *verdict) {
         single_fail(single, verdict->status);
         return;
     }
-    account_violations(&single->options, verdict->message);
+    message_metrics_violations(&single->options, verdict->message);
     if (parley_message_is_valid(verdict->message)) {
         submit_or_finish(single, verdict);
     } else {
@@ -318,7 +318,7 @@ static size_t single_body(void *state, struct parley_bytes bytes) {
 /* What was not known at its beginning. */
 static void charge_body(const struct single *single) {
     if (!single->options.meter.has_length) {
-        meter_charge(&single->options.meter, 0, single->body.length);
+        rate_charge_charge(&single->options.meter, 0, single->body.length);
     }
 }
 
@@ -362,7 +362,7 @@ static void single_closed(void *state) {
     } else if (single->phase == SINGLE_AWAITING) {
         single_enter(single, SINGLE_IDLE);
     }
-    awaited_drop(single->reply);
+    awaited_reply_drop(single->reply);
     single->reply = NULL;
     single_destroy_if_over(single);
 }
@@ -380,7 +380,7 @@ static void *single_create(const struct request_options *options, enum parley_fr
         return NULL;
     }
     single->options.is_alone = true;
-    deposit_begin(&single->begin, &single->options, http_request_content_length(request));
+    object_upload_begin(&single->begin, &single->options, http_request_content_length(request));
     return single;
 }
 

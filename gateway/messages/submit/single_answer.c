@@ -15,7 +15,7 @@ void single_answer_internal(struct single *single, enum parley_status status) {
 }
 
 void single_fail(struct single *single, enum parley_status status) {
-    account_problem(&single->options, single->submission.account, PROBLEM_INTERNAL);
+    message_metrics_problem(&single->options, single->submission.account, PROBLEM_INTERNAL);
     single_answer_internal(single, status);
 }
 
@@ -116,7 +116,7 @@ void single_note_halting(struct single *single, const struct parley_message *mes
 }
 
 void single_answer_halting(struct single *single) {
-    account_invalid(&single->options, single->submission.account);
+    message_metrics_invalid(&single->options, single->submission.account);
     if (single->request == NULL || !is_written(single, PARLEY_OK)) {
         return;
     }
@@ -135,11 +135,11 @@ static void answer_stored(struct single *single, const struct submission_outcome
                                         .members = outcome->members};
     const struct receipt *receipt = &single->submission.receipt;
     struct parley_buffer *answer = &single->options.gateway->answer;
-    account_stored(&single->options, single->submission.account, place.is_duplicate);
+    message_metrics_stored(&single->options, single->submission.account, place.is_duplicate);
     parley_buffer_clear(answer);
     receipt_write(receipt, &place, answer);
     if (single->reply != NULL && !answer->has_failed) {
-        if (awaited_begin(single->reply, parley_buffer_bytes(answer), receipt)) {
+        if (awaited_reply_begin(single->reply, parley_buffer_bytes(answer), receipt)) {
             single_enter(single, SINGLE_AWAITING);
         }
         return;
@@ -154,7 +154,7 @@ static void answer_stored(struct single *single, const struct submission_outcome
 
 static void answer_failure(struct single *single, const struct failure *failure,
                            struct parley_bytes members) {
-    account_problem(&single->options, single->submission.account, failure->problem);
+    message_metrics_problem(&single->options, single->submission.account, failure->problem);
     if (single->request != NULL) {
         problem_respond_members(single->request, failure->problem, failure->detail, members);
     }

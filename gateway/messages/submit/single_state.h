@@ -4,7 +4,7 @@
 /* One message in one request: what the files of single.c share. single.c receives, checks and
  * submits it, single_answer.c answers. */
 
-#include "awaited.h"
+#include "awaited_reply.h"
 #include "budget.h"
 #include "submission.h"
 
@@ -34,8 +34,8 @@ struct single {
     struct offload *offload;     /* that checks the message or did; NULL: this reactor does */
     struct submitter submitter;
     struct submission submission;
-    struct awaited *reply;      /* NULL: nobody waits for one */
-    struct deposit_begin begin; /* where the stream was when the request began */
+    struct awaited_reply *reply;      /* NULL: nobody waits for one */
+    struct object_upload_begin begin; /* where the stream was when the request began */
 };
 
 void single_enter(struct single *single, enum single_phase phase);

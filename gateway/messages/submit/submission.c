@@ -8,7 +8,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "admission.h"
+#include "window_share.h"
 #include "deciding.h"
 #include "phase.h"
 
@@ -99,19 +99,19 @@ enum submission_step submission_refuse(struct submission *submission,
 void submission_account(const struct submission *submission,
                         const struct submission_outcome *outcome) {
     const struct request_options *options = submission->submitter->options;
-    const struct account_mark account = submission->account;
+    const struct message_metrics_mark account = submission->account;
     switch (outcome->end) {
     case SUBMISSION_STORED:
-        account_stored(options, account, outcome->is_duplicate);
+        message_metrics_stored(options, account, outcome->is_duplicate);
         break;
     case SUBMISSION_HALTED:
-        account_invalid(options, account);
+        message_metrics_invalid(options, account);
         break;
     case SUBMISSION_FAILED:
-        account_problem(options, account, outcome->failure.problem);
+        message_metrics_problem(options, account, outcome->failure.problem);
         break;
     case SUBMISSION_UNCOMPARED:
-        account_uncompared(options, account, submission->ack == SUBMISSION_AGAIN);
+        message_metrics_uncompared(options, account, submission->ack == SUBMISSION_AGAIN);
         break;
     }
 }
@@ -129,7 +129,7 @@ bool submission_close(struct submission *submission, struct submission_outcome *
 
 void submission_end(struct submission *submission) {
     deciding_destroy(submission->deciding);
-    acknowledgement_destroy(submission->acknowledgement);
+    checkpoint_ack_destroy(submission->acknowledgement);
     parley_buffer_finish(&submission->members);
     submission->deciding = NULL;
     submission->acknowledgement = NULL;
@@ -149,7 +149,7 @@ static void on_acknowledged(void *context, const struct failure *failure) {
     if (failure != NULL) {
         submission_settle_failed(submission, failure);
     } else {
-        const struct receipt_place *place = acknowledgement_place(submission->acknowledgement);
+        const struct receipt_place *place = checkpoint_ack_place(submission->acknowledgement);
         submission->stream = place->stream;
         end_stored(submission, place->is_duplicate, place->members);
     }
@@ -163,8 +163,8 @@ static void acknowledge(struct submission *submission, bool is_duplicate) {
                                         .is_duplicate = is_duplicate,
                                         .traceparent = options->publication.traceparent};
     struct failure failure;
-    if (acknowledgement_send(submission->acknowledgement, options, &submission->receipt,
-                             &submission->mark, &place, &failure)) {
+    if (checkpoint_ack_send(submission->acknowledgement, options, &submission->receipt,
+                            &submission->mark, &place, &failure)) {
         submission_enter(submission, SUBMISSION_ACKNOWLEDGING);
     } else {
         submission_settle_failed(submission, &failure);
@@ -264,7 +264,7 @@ static void on_ack(void *context, const struct jetstream_ack *ack) {
     struct submission *submission = context;
     struct submission_outcome outcome;
     submission_resume(submission, &outcome);
-    account_ack(submission->submitter->options, submission->account, ack);
+    message_metrics_ack(submission->submitter->options, submission->account, ack);
     follow_ack(submission, ack);
     submission_report(submission);
 }
@@ -287,10 +287,10 @@ enum parley_status submission_note_receipt(struct submission *submission,
 static enum parley_status note_acknowledgement(struct submission *submission,
                                                const struct verdict *verdict) {
     const struct request_options *options = submission->submitter->options;
-    if (!acknowledgement_is_wanted(options, verdict->message)) {
+    if (!checkpoint_ack_is_wanted(options, verdict->message)) {
         return PARLEY_OK;
     }
-    submission->acknowledgement = acknowledgement_create(
+    submission->acknowledgement = checkpoint_ack_create(
         verdict->message, verdict_stored_bytes(options, verdict), on_acknowledged, submission);
     return submission->acknowledgement != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
@@ -312,7 +312,7 @@ static enum submission_step refuse_unprepared(struct submission *submission,
                                               const struct verdict *verdict,
                                               enum parley_status status) {
     const struct request_options *options = submission->submitter->options;
-    const enum deposit_room room =
+    const enum object_upload_room room =
         verdict->offload != NULL ? verdict->offload->deposit.room : DEPOSIT_HAS_ROOM;
     if (room != DEPOSIT_HAS_ROOM) {
         const struct failure failure =
@@ -333,7 +333,7 @@ static enum submission_step hand_over(struct submission *submission, const struc
     const enum jetstream_publish published = verdict_publish(
         options, verdict, publication, &submitter->sender, submitter->hold, on_ack, submission);
     if (published == JETSTREAM_FULL) {
-        submitter->share = admission_share(options->protocol, publication->route.priority);
+        submitter->share = window_share(options->protocol, publication->route.priority);
         return SUBMISSION_IS_FULL;
     }
     if (published != JETSTREAM_PUBLISHED) {
@@ -362,7 +362,7 @@ static bool needs_upload(const struct verdict *verdict) {
 
 static void send_pointer(struct submission *submission) {
     struct offload *offload = submission->offload;
-    struct deposit *deposit = &offload->deposit;
+    struct object_upload *deposit = &offload->deposit;
     const struct verdict verdict = {
         .message = &offload->message, .slice = &offload->slice, .offload = offload};
     snprintf(deposit->begun, sizeof deposit->begun, "%" PRIu64,
@@ -410,7 +410,7 @@ enum submission_step submission_publish(struct submission *submission,
     const struct submitter *submitter = submission->submitter;
     struct publication publication;
     struct failure halted;
-    submission->account = account_mark(submitter->options, verdict->message);
+    submission->account = message_metrics_mark(submitter->options, verdict->message);
     if (halting_refuses(submitter->options, verdict->message, &halted)) {
         submission_settle_failed(submission, &halted);
         return SUBMISSION_ENDS;
@@ -426,7 +426,8 @@ enum submission_step submission_publish(struct submission *submission,
         return upload(submission);
     }
     if (submitter->begin != NULL) {
-        deposit_begin_add(submitter->begin, submitter->options, verdict->message, &publication);
+        object_upload_begin_add(submitter->begin, submitter->options, verdict->message,
+                                &publication);
     }
     const enum submission_step step = hand_over(submission, verdict, &publication);
     if (step == SUBMISSION_GOES) {
@@ -457,7 +458,7 @@ static void on_latched(void *context, const struct jetstream_ack *ack) {
 
 static enum submission_step latch(struct submission *submission, struct parley_message *message) {
     struct submitter *submitter = submission->submitter;
-    submission->account = account_mark(submitter->options, message);
+    submission->account = message_metrics_mark(submitter->options, message);
     const enum jetstream_publish published = halting_latch(
         submitter->options, message, submitter->hold, on_latched, submission, &submitter->share);
     if (published == JETSTREAM_FULL) {
@@ -484,7 +485,7 @@ enum parley_status submission_begin(struct submission *submission, struct submit
     submission->sequence = 0;
     submission->stream = NULL;
     if (route != NULL) {
-        submission->account = account_mark(submitter->options, verdict->message);
+        submission->account = message_metrics_mark(submitter->options, verdict->message);
         return deciding_begin(submission, route);
     }
     submission_enter(submission, SUBMISSION_READY);

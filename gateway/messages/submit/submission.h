@@ -6,9 +6,9 @@
  * and once it is stored its own fact is created (ADR 25), or its acknowledgement published. What
  * JetStream calls a duplicate is compared. A fact is never ahead of its message. */
 
-#include "account.h"
-#include "acknowledgement.h"
-#include "deposit.h"
+#include "message_metrics.h"
+#include "checkpoint_ack.h"
+#include "object_upload.h"
 #include "log_count.h"
 #include "receipt.h"
 #include "verdict.h"
@@ -73,8 +73,9 @@ struct submission_events {
 struct submitter {
     const struct submission_events *events;
     struct request_options *options;
-    struct halt_hold *hold;      /* as of halt_post */
-    struct deposit_begin *begin; /* where the stream was when the request began; NULL: no matter */
+    struct halt_hold *hold; /* as of halt_post */
+    struct object_upload_begin
+        *begin; /* where the stream was when the request began; NULL: no matter */
     enum receipt_form form;
     bool is_unread; /* the client is gone: what only its answer says is not found out */
     struct jetstream_sender sender;
@@ -94,7 +95,7 @@ enum submission_ack {
 struct submission {
     struct submitter *submitter;
     enum submission_phase phase;
-    struct account_mark account;
+    struct message_metrics_mark account;
     struct receipt receipt; /* is noted before it is published */
     /* What is needed until it is sent.  Owns: what they point to is the owner's. */
     struct parley_slice slice;
@@ -107,14 +108,14 @@ struct submission {
     const char *stream; /* where it is stored, or what it is called a duplicate of */
     struct parley_buffer members;
     struct duplicate *duplicate;
-    struct acknowledgement *acknowledgement; /* NULL: none is asked for */
-    struct deciding *deciding;               /* NULL: earlier messages do not decide on it */
-    struct submission_outcome *outcome;      /* for this call */
+    struct checkpoint_ack *acknowledgement; /* NULL: none is asked for */
+    struct deciding *deciding;              /* NULL: earlier messages do not decide on it */
+    struct submission_outcome *outcome;     /* for this call */
 };
 
 /* Begins with the message of this verdict, of this turn.  `route`: of one that earlier messages
- * decide on (lookup_is_needed), else NULL.  Afterwards it is READY, or ASKING and on_ready follows.
- * Returns: PARLEY_E_MEMORY: it has not begun. */
+ * decide on (fact_lookup_is_needed), else NULL.  Afterwards it is READY, or ASKING and on_ready
+ * follows. Returns: PARLEY_E_MEMORY: it has not begun. */
 enum parley_status submission_begin(struct submission *submission, struct submitter *submitter,
                                     const struct verdict *verdict,
                                     const struct parley_route *route) PARLEY_MUST_CHECK;

@@ -2,7 +2,7 @@
 
 #include "verdict.h"
 
-#include "admission.h"
+#include "window_share.h"
 
 static bool is_prepared(const struct verdict *verdict) {
     return verdict->offload != NULL && verdict->offload->is_prepared;
@@ -54,13 +54,13 @@ enum jetstream_publish verdict_publish(const struct request_options *options,
                                        struct jetstream_sender *sender, struct halt_hold *hold,
                                        jetstream_ack_fn *done, void *context) {
     const struct parley_route *route = &publication->route;
-    const struct jetstream_message message = {
-        .subject = route->subject.data,
-        .headers = publication->headers,
-        .header_count = publication->header_count,
-        .payload = payload_of(options, verdict),
-        .sender = sender,
-        .share = admission_share(options->protocol, route->priority)};
+    const struct jetstream_message message = {.subject = route->subject.data,
+                                              .headers = publication->headers,
+                                              .header_count = publication->header_count,
+                                              .payload = payload_of(options, verdict),
+                                              .sender = sender,
+                                              .share =
+                                                  window_share(options->protocol, route->priority)};
     return halting_publish(options, route, &message, hold, done, context);
 }
 

@@ -104,7 +104,7 @@ static void open_later(struct bus *bus) {
 static void begin_to_open(struct bus *bus) {
     bus->is_broken = false;
     bus->wants_write = false;
-    if (bus_opener_begin(&bus->opener)) {
+    if (bus_connector_begin(&bus->opener)) {
         reactor_timer_set(bus->reactor, &bus->opener_check, OPENER_CHECK_MS);
     } else {
         open_later(bus);
@@ -189,7 +189,7 @@ static void note_failure(struct bus *bus) {
 }
 
 static void join_opener(struct bus *bus) {
-    bus->connection = bus_opener_join(&bus->opener);
+    bus->connection = bus_connector_join(&bus->opener);
     reactor_timer_clear(bus->reactor, &bus->opener_check);
     if (bus->connection != NULL) {
         adopt(bus);
@@ -202,7 +202,7 @@ static void join_opener(struct bus *bus) {
 
 static void check_opener(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, opener_check);
-    if (bus_opener_cancel_if_stuck(&bus->opener)) {
+    if (bus_connector_cancel_if_stuck(&bus->opener)) {
         join_opener(bus);
     } else {
         reactor_timer_set(bus->reactor, timer, OPENER_CHECK_MS);
@@ -214,7 +214,7 @@ static void settle(struct bus *bus) {
     if (bus->is_connected && bus->is_broken) {
         go_away(bus);
     }
-    if (bus_opener_has_ended(&bus->opener)) {
+    if (bus_connector_has_ended(&bus->opener)) {
         join_opener(bus);
     }
 }
@@ -345,7 +345,7 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
         bus_destroy(bus);
         return PARLEY_E_MEMORY;
     }
-    bus->opener = (struct bus_opener){
+    bus->opener = (struct bus_connector){
         .reactor = reactor,
         .options = bus->options,
         .where = bus->where,
@@ -361,7 +361,7 @@ void bus_destroy(struct bus *bus) {
         return;
     }
     if (bus->opener.is_running) {
-        bus->connection = bus_opener_wait(&bus->opener);
+        bus->connection = bus_connector_wait(&bus->opener);
     }
     if (bus->is_connected) {
         natsConnection_ProcessWriteEvent(bus->connection);

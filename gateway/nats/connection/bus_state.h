@@ -6,7 +6,7 @@
 
 #include "bus.h"
 #include "bus_link.h"
-#include "bus_opener.h"
+#include "bus_connector.h"
 #include "mailboxes.h"
 
 /* Messages that were read and not delivered so far. */
@@ -60,7 +60,7 @@ struct bus {
     char why[BUS_WHY_MAX]; /* why there is no connection; "": no attempt has ended so far */
     unsigned auth_failure_log_since_refusal;
     struct bus_violation violation;
-    struct bus_opener opener;
+    struct bus_connector opener;
 
     /* What the library's hooks write: on the opener's thread until that has ended. */
     int socket;

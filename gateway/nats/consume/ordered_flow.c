@@ -86,18 +86,18 @@ static bool has_large_requests(const struct ordered_consumer *consumer) {
     return is_large(consumer) || loses_misfits(consumer);
 }
 
-static void pace_received(struct ordered_consumer *consumer, size_t bytes) {
+static void body_throttle_received(struct ordered_consumer *consumer, size_t bytes) {
     /* After a large message another one is likely. */
     const bool stays_large = consumer->mode == ORDERED_REPLAY && is_large(consumer) &&
                              (bytes > REPLAY_BYTES_MAX / 2 || loses_misfits(consumer));
     set_pace(consumer, stays_large ? ORDERED_LARGE : ORDERED_AHEAD);
 }
 
-static void pace_out_of_bytes(struct ordered_consumer *consumer) {
+static void body_throttle_out_of_bytes(struct ordered_consumer *consumer) {
     set_pace(consumer, is_idle(consumer) ? ORDERED_AHEAD : ORDERED_LARGE);
 }
 
-static void pace_expired(struct ordered_consumer *consumer) {
+static void body_throttle_expired(struct ordered_consumer *consumer) {
     if (consumer->mode == ORDERED_REPLAY && !consumer->has_progress) {
         set_pace(consumer, is_large(consumer) ? ORDERED_LARGE_IDLE : ORDERED_IDLE);
     } else {
@@ -105,7 +105,7 @@ static void pace_expired(struct ordered_consumer *consumer) {
     }
 }
 
-static void pace_replaced(struct ordered_consumer *consumer) {
+static void body_throttle_replaced(struct ordered_consumer *consumer) {
     const enum ordered_pace small = is_idle(consumer) ? ORDERED_IDLE : ORDERED_AHEAD;
     set_pace(consumer, is_large(consumer) && loses_misfits(consumer) ? ORDERED_LARGE : small);
 }
@@ -204,7 +204,7 @@ void ordered_flow_drop(struct ordered_consumer *consumer) {
     }
     leave_queue(consumer);
     count_off(consumer, consumer->requested_count);
-    pace_replaced(consumer);
+    body_throttle_replaced(consumer);
     consumer->is_draining = false;
     consumer->has_progress = false;
 }
@@ -380,7 +380,7 @@ void ordered_flow_received(struct ordered_consumer *consumer, size_t bytes) {
     consumer->typical_bytes = bytes > consumer->typical_bytes
                                   ? bytes
                                   : consumer->typical_bytes - (consumer->typical_bytes - bytes) / 4;
-    pace_received(consumer, bytes);
+    body_throttle_received(consumer, bytes);
     if (consumer->mode == ORDERED_REPLAY) {
         consumer->wanted_bytes -= smaller(bytes, consumer->wanted_bytes);
     }
@@ -409,7 +409,7 @@ static void on_out_of_bytes(struct ordered_consumer *consumer) {
         return; /* it may fit the other request */
     }
     if (!consumer->has_progress) {
-        pace_out_of_bytes(consumer);
+        body_throttle_out_of_bytes(consumer);
     }
     consumer->has_progress = false;
     if (consumer->mode == ORDERED_REPLAY && !consumer->is_hungry) {
@@ -421,13 +421,13 @@ bool ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
                                 bool is_out_of_bytes) {
     count_off(consumer, left);
     if (is_out_of_bytes && loses_misfits(consumer)) {
-        pace_out_of_bytes(consumer);
+        body_throttle_out_of_bytes(consumer);
         return false;
     }
     if (is_out_of_bytes) {
         on_out_of_bytes(consumer);
     } else {
-        pace_expired(consumer);
+        body_throttle_expired(consumer);
     }
     ordered_flow_top_up(consumer);
     return true;

@@ -16,12 +16,12 @@
 
 #include "shared_consumer.h"
 
-#include "core_reading.h"
+#include "core_subscription.h"
 #include "jetstream_delivery.h"
-#include "jetstream_places.h"
+#include "jetstream_map.h"
 #include "jetstream_request.h"
 #include "jetstream_state.h"
-#include "late_queue.h"
+#include "delay_queue.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -56,15 +56,15 @@ struct shared_consumer {
     int64_t heard_ms;
     bool is_pending_known; /* while it is running */
     uint64_t pending;
-    struct core_reading *core;  /* instead of a consumer; NULL: none */
-    struct late_queue late;     /* what it has read */
-    struct reactor_timer timer; /* to try again; while running, to watch for silence */
+    struct core_subscription *core; /* instead of a consumer; NULL: none */
+    struct delay_queue late;        /* what it has read */
+    struct reactor_timer timer;     /* to try again; while running, to watch for silence */
 };
 
 static void look_up(struct shared_consumer *consumer);
 
 static void stop(struct shared_consumer *consumer) {
-    core_reading_close(consumer->core);
+    core_subscription_close(consumer->core);
     consumer->core = NULL;
     jetstream_request_cancel(consumer->request);
     consumer->request = NULL;
@@ -245,10 +245,10 @@ static void on_info(void *context, json_t *answer) {
 
 static void on_read(void *context, const struct jetstream_stored *stored) {
     struct shared_consumer *consumer = context;
-    late_queue_add(&consumer->late, stored);
+    delay_queue_add(&consumer->late, stored);
 }
 
-static void on_late(struct late_queue *queue, const struct jetstream_stored *stored) {
+static void on_late(struct delay_queue *queue, const struct jetstream_stored *stored) {
     struct shared_consumer *consumer = OWNER_OF(queue, struct shared_consumer, late);
     struct jetstream_stored late = *stored;
     late.sequence = 0;
@@ -258,8 +258,8 @@ static void on_late(struct late_queue *queue, const struct jetstream_stored *sto
 static void read_core(struct shared_consumer *consumer) {
     struct jetstream *jetstream = consumer->jetstream;
     if (consumer->core == NULL &&
-        core_reading_open(jetstream, &consumer->options.filter, 1, "parley", on_read, consumer,
-                          &consumer->core) != PARLEY_OK) {
+        core_subscription_open(jetstream, &consumer->options.filter, 1, "parley", on_read, consumer,
+                               &consumer->core) != PARLEY_OK) {
         restart(consumer);
         return;
     }
@@ -344,7 +344,7 @@ enum parley_status shared_consumer_open(struct jetstream *jetstream,
     consumer->delivered = delivered;
     consumer->context = context;
     consumer->timer.fire = on_timer;
-    late_queue_init(&consumer->late, jetstream->reactor, LATE_MS, on_late);
+    delay_queue_init(&consumer->late, jetstream->reactor, LATE_MS, on_late);
     consumer->next = jetstream->shared_consumers;
     consumer->link = &jetstream->shared_consumers;
     if (consumer->next != NULL) {
@@ -363,7 +363,7 @@ void shared_consumer_close(struct shared_consumer *consumer) {
         return;
     }
     stop(consumer);
-    late_queue_finish(&consumer->late);
+    delay_queue_finish(&consumer->late);
     *consumer->link = consumer->next;
     if (consumer->next != NULL) {
         consumer->next->link = consumer->link;

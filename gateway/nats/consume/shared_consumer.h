@@ -4,7 +4,7 @@
 /* Reading a stream together with other gateways: a durable consumer, each message of which goes to
  * one of those that read from it, again and again until it is acknowledged. A consumer that is
  * missing is created; one that exists is used as it is. Where the stream takes no consumer of
- * parley (jetstream_places.h), a core subscription takes its place, and messages are delivered five
+ * parley (jetstream_map.h), a core subscription takes its place, and messages are delivered five
  * seconds late. */
 
 #include "jetstream_types.h"
@@ -13,7 +13,7 @@ struct shared_consumer;
 
 struct shared_consumer_options {
     /* Borrowed for the consumer's life. `stream`: where the filter's subjects lie, unless they are
-     * of one of the jetstream's streams, which knows that better (jetstream_places.h). */
+     * of one of the jetstream's streams, which knows that better (jetstream_map.h). */
     const char *stream, *durable, *filter;
     size_t batch;        /* how many messages may be open: requested, or not yet done */
     int64_t ack_wait_ms; /* after which another gateway may get a message */

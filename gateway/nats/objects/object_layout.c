@@ -10,7 +10,7 @@
 
 #include <sodium.h>
 
-#include "answer_members.h"
+#include "api_fields.h"
 #include "text.h"
 
 /* ---- names and subjects ---- */
@@ -99,7 +99,7 @@ enum parley_status object_meta_read(struct parley_bytes text, struct parley_aren
     struct answer_member members[COUNT] = {
         [NAME] = {.name = "name"}, [NUID] = {.name = "nuid"},     [DIGEST] = {.name = "digest"},
         [SIZE] = {.name = "size"}, [CHUNKS] = {.name = "chunks"}, [DELETED] = {.name = "deleted"}};
-    PARLEY_TRY(answer_members_read(text, members, COUNT, arena));
+    PARLEY_TRY(api_fields_read(text, members, COUNT, arena));
     const struct parley_value *deleted = &members[DELETED].value;
     *out =
         (struct object_meta){.name = parley_value_text(&members[NAME].value),

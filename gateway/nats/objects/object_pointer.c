@@ -5,7 +5,7 @@
 
 #include <inttypes.h>
 
-#include "answer_members.h"
+#include "api_fields.h"
 #include "json_string.h"
 #include "object_layout.h"
 
@@ -22,7 +22,7 @@ enum parley_status object_pointer_read(struct parley_bytes text, struct parley_a
     enum { NAME, SIZE, DIGEST, COUNT };
     struct answer_member members[COUNT] = {
         [NAME] = {.name = "$object"}, [SIZE] = {.name = "size"}, [DIGEST] = {.name = "digest"}};
-    PARLEY_TRY(answer_members_read(text, members, COUNT, arena));
+    PARLEY_TRY(api_fields_read(text, members, COUNT, arena));
     *out = (struct object_pointer){.name = parley_value_text(&members[NAME].value),
                                    .digest = parley_value_text(&members[DIGEST].value),
                                    .size = answer_member_number(text, &members[SIZE])};

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_store.h. Each chunk has a Nats-Msg-Id, so that jetstream_patience.c can publish it
+/* See object_store.h. Each chunk has a Nats-Msg-Id, so that jetstream_away_queue.c can publish it
  * again after a break, and JetStream stores it once. The order of chunks is that of their sequences
  * in the stream, which is why these are compared before the object gets its meta: chunks without a
  * meta are nothing. They are removed where the object fails, and expire where the gateway dies. */
@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "jetstream_codes.h"
-#include "object_keeper.h"
+#include "object_retention.h"
 #include "object_remover.h"
 #include "reactor.h"
 
@@ -43,7 +43,7 @@ struct object_store {
     TAILQ_HEAD(, object_put) line; /* those that have chunks to send; each sends one in turn */
     LIST_HEAD(, object_put) puts;
     struct jetstream_waiter waiter;
-    struct object_keeper *keeper;
+    struct object_retention *keeper;
     struct object_remover remover;
     struct reactor_timer pump;
     struct reactor_timer again; /* until what was not answered is asked again */
@@ -88,7 +88,7 @@ static void drop_object(void *context, const char *name, uint64_t sequence, cons
 static bool take_room(struct object_put *put) {
     struct object_room *room = put->store->room;
     const uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* and what chunks cost */
-    uint64_t awaited = atomic_load(&room->awaited_bytes), left;
+    uint64_t awaited = atomic_load(&room->awaited_reply_bytes), left;
     char subject[OBJECT_SUBJECT_MAX];
     object_meta_subject(put->store->bucket, parley_bytes_of(put->name), subject);
     do {
@@ -101,7 +101,7 @@ static bool take_room(struct object_put *put) {
                      put->store->bucket, left, wanted);
             return false;
         }
-    } while (!atomic_compare_exchange_weak(&room->awaited_bytes, &awaited, awaited + wanted));
+    } while (!atomic_compare_exchange_weak(&room->awaited_reply_bytes, &awaited, awaited + wanted));
     put->room_bytes = wanted;
     return true;
 }
@@ -109,7 +109,7 @@ static bool take_room(struct object_put *put) {
 static void give_room(struct object_put *put, uint64_t bytes) {
     const uint64_t given = bytes < put->room_bytes ? bytes : put->room_bytes;
     put->room_bytes -= given;
-    atomic_fetch_sub(&put->store->room->awaited_bytes, given);
+    atomic_fetch_sub(&put->store->room->awaited_reply_bytes, given);
 }
 
 /* ---- its end ---- */
@@ -204,7 +204,7 @@ static struct object_meta meta_of(const struct object_put *put) {
 
 static void end_named(struct object_put *put, uint64_t sequence) {
     const struct object_meta meta = meta_of(put);
-    object_keeper_stored(put->store->keeper, sequence, &meta);
+    object_retention_stored(put->store->keeper, sequence, &meta);
     if (put->old_nuid[0] != '\0') {
         purge_chunks(put->store, put->old_nuid, put->old_chunk_count);
     }
@@ -543,15 +543,15 @@ enum parley_status object_store_create(struct reactor *reactor, struct jetstream
     object_remover_init(&store->remover, reactor, jetstream, store->stream);
     TAILQ_INIT(&store->line);
     LIST_INIT(&store->puts);
-    const struct object_keeper_options keeper = {.reactor = reactor,
-                                                 .jetstream = jetstream,
-                                                 .bucket = options->bucket,
-                                                 .keep = options->keep,
-                                                 .objects_max = KEPT_MAX,
-                                                 .age_ns = options->days * DAY_NS,
-                                                 .drop = drop_object,
-                                                 .context = store};
-    if (object_keeper_create(&keeper, &store->keeper) != PARLEY_OK) {
+    const struct object_retention_options keeper = {.reactor = reactor,
+                                                    .jetstream = jetstream,
+                                                    .bucket = options->bucket,
+                                                    .keep = options->keep,
+                                                    .objects_max = KEPT_MAX,
+                                                    .age_ns = options->days * DAY_NS,
+                                                    .drop = drop_object,
+                                                    .context = store};
+    if (object_retention_create(&keeper, &store->keeper) != PARLEY_OK) {
         free(store);
         return PARLEY_E_MEMORY;
     }
@@ -573,7 +573,7 @@ void object_store_destroy(struct object_store *store) {
         jetstream_request_cancel(put->request);
         finish(put, OBJECT_PUT_AWAY);
     }
-    object_keeper_destroy(store->keeper);
+    object_retention_destroy(store->keeper);
     object_remover_finish(&store->remover);
     jetstream_wait_cancel(store->jetstream, &store->waiter);
     reactor_timer_clear(store->reactor, &store->again);

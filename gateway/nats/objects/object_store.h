@@ -16,13 +16,13 @@ struct object_store;
 /* What the objects that all stores of a process write have yet to take of NATS's room.  Threads:
  * any. */
 struct object_room {
-    atomic_uint_fast64_t awaited_bytes;
+    atomic_uint_fast64_t awaited_reply_bytes;
 };
 
 struct object_store_options {
     const char *bucket;
     struct object_room *room; /* shared */
-    size_t keep;              /* how many objects of an agent (object_keeper.h) */
+    size_t keep;              /* how many objects of an agent (object_retention.h) */
     unsigned days;            /* for how long the bucket keeps an object */
 };
 

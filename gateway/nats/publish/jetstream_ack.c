@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "answer_members.h"
+#include "api_fields.h"
 
 /* ---- the usual ack ---- */
 
@@ -110,7 +110,7 @@ static bool read_any_ack(struct parley_bytes payload, struct jetstream_ack_texts
         [SEQUENCE] = {.name = "seq"},
         [DUPLICATE] = {.name = "duplicate"},
     };
-    const bool has_all = answer_members_read(payload, members, MEMBER_COUNT, arena) == PARLEY_OK;
+    const bool has_all = api_fields_read(payload, members, MEMBER_COUNT, arena) == PARLEY_OK;
     const int code = answer_error(payload, members);
     *out = (struct jetstream_ack){
         .stream = copy_text(&members[STREAM], texts->stream, sizeof texts->stream)};

@@ -2,15 +2,16 @@
 
 /* See jetstream_publisher.h. Each publication owns a mailbox. All deadlines are equally far away,
  * so the list of what is in flight is in the order of their deadlines, and one timer serves them
- * all. What is published is kept until its ack, since jetstream_patience.c may publish it again. */
+ * all. What is published is kept until its ack, since jetstream_away_queue.c may publish it again.
+ */
 
 #include "jetstream_publisher.h"
 
 #include "jetstream_ack.h"
 #include "jetstream_api.h"
 #include "jetstream_codes.h"
-#include "jetstream_patience.h"
-#include "jetstream_places.h"
+#include "jetstream_away_queue.h"
+#include "jetstream_map.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
 #include "jetstream_undecided.h"
@@ -567,7 +568,7 @@ void jetstream_publisher_finish(struct jetstream *jetstream) {
 
 void jetstream_publisher_lose_all(struct jetstream *jetstream) {
     struct jetstream_publication *first = &jetstream->window.in_flight;
-    jetstream_patience_begin(jetstream);
+    jetstream_away_queue_begin(jetstream);
     while (first->next != first) {
         jetstream_publication_complete(first->next,
                                        &(struct jetstream_ack){.outcome = JETSTREAM_LOST});
@@ -577,7 +578,7 @@ void jetstream_publisher_lose_all(struct jetstream *jetstream) {
 
 void jetstream_give_up(struct jetstream *jetstream) {
     struct jetstream_publication *first = &jetstream->window.in_flight;
-    jetstream_patience_give_up(jetstream);
+    jetstream_away_queue_give_up(jetstream);
     while (first->next != first) {
         jetstream_publication_complete(first->next,
                                        &(struct jetstream_ack){.outcome = JETSTREAM_TIMEOUT});

@@ -7,7 +7,7 @@
 
 struct jetstream_publication;
 
-/* Publishes a message, or keeps it until that is possible (jetstream_patience.h); `done` gets its
+/* Publishes a message, or keeps it until that is possible (jetstream_away_queue.h); `done` gets its
  * ack. `done` is called only after JETSTREAM_PUBLISHED, and cannot be cancelled: keep the context
  * until then.  Owns: copies the message. */
 enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
@@ -55,7 +55,7 @@ void jetstream_publisher_lose_all(struct jetstream *jetstream);
  * JETSTREAM_REFUSED. */
 void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject);
 
-/* ---- for jetstream_patience.c ---- */
+/* ---- for jetstream_away_queue.c ---- */
 
 /* Publishes one that is not in flight. It is, if this returns BUS_SENT. */
 enum bus_send jetstream_publication_send(struct jetstream_publication *publication);

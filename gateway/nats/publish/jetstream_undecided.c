@@ -10,7 +10,7 @@
 
 #include "jetstream_undecided.h"
 
-#include "jetstream_patience.h"
+#include "jetstream_away_queue.h"
 #include "jetstream_publisher.h"
 
 enum { FIRST_MS = 5, LONGEST_MS = 250, DOUBLINGS_MAX = 6, HOLDS_MAX = 8 };

@@ -5,7 +5,7 @@
 
 #include "jetstream.h"
 
-#include "jetstream_patience.h"
+#include "jetstream_away_queue.h"
 #include "jetstream_request.h"
 #include "jetstream_setup.h"
 #include "jetstream_state.h"
@@ -70,7 +70,7 @@ static void become_ready(struct jetstream *jetstream) {
     jetstream->trouble.since_ms = -1;
     ordered_consumers_start(jetstream);
     shared_consumers_start(jetstream);
-    jetstream_patience_end(jetstream);
+    jetstream_away_queue_end(jetstream);
     jetstream->events.ready(jetstream->events.context);
 }
 
@@ -127,7 +127,7 @@ enum parley_status jetstream_create(struct reactor *reactor,
     jetstream->events = *events;
     jetstream->prober.tick.fire = on_probe_tick;
     if (jetstream_publisher_init(jetstream) != PARLEY_OK ||
-        jetstream_patience_init(jetstream) != PARLEY_OK ||
+        jetstream_away_queue_init(jetstream) != PARLEY_OK ||
         jetstream_setup_create(jetstream, become_ready) != PARLEY_OK) {
         jetstream_destroy(jetstream);
         return PARLEY_E_MEMORY;
@@ -165,7 +165,7 @@ void jetstream_destroy(struct jetstream *jetstream) {
     bus_destroy(jetstream->bus);
     jetstream_setup_destroy(jetstream);
     jetstream_publisher_finish(jetstream);
-    jetstream_patience_finish(jetstream);
+    jetstream_away_queue_finish(jetstream);
     free(jetstream);
 }
 

@@ -6,7 +6,7 @@
  * and never blocks. This file is the whole's life, and includes the rest of the interface. */
 
 #include "jetstream_api.h"
-#include "jetstream_places.h"
+#include "jetstream_map.h"
 #include "jetstream_publisher.h"
 #include "jetstream_trouble.h"
 #include "jetstream_types.h"

@@ -10,7 +10,7 @@
 
 #include "jetstream_request.h"
 #include "jetstream_state.h"
-#include "message_answer.h"
+#include "stored_message.h"
 
 #include <assert.h>
 #include <ctype.h>
@@ -109,20 +109,20 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->first_time_ns = jetstream_time_ns(json_string_value(json_object_get(state, "first_ts")));
 }
 
-static void report_last(struct jetstream *jetstream, struct message_answer *answer,
+static void report_last(struct jetstream *jetstream, struct stored_message *answer,
                         jetstream_last_fn *last, void *context) {
     struct jetstream_last read;
-    message_answer_last(answer, &read);
+    stored_message_last(answer, &read);
     if (read.found == JETSTREAM_LAST_NO_STREAM) {
         jetstream_recheck(jetstream);
     }
     last(context, &read);
 }
 
-static void report_held(struct jetstream *jetstream, struct message_answer *answer,
+static void report_held(struct jetstream *jetstream, struct stored_message *answer,
                         jetstream_held_fn *held, void *context) {
     struct jetstream_held read;
-    message_answer_held(answer, &read);
+    stored_message_held(answer, &read);
     if (answer->error == JETSTREAM_E_NO_STREAM) {
         jetstream_recheck(jetstream);
     }
@@ -149,14 +149,14 @@ static void end_message_request(struct jetstream_request *request, struct parley
     struct jetstream *jetstream = request->jetstream;
     void *context = request->context;
     free_request(request);
-    struct message_answer answer;
-    message_answer_init(&answer, text, is_unanswerable);
+    struct stored_message answer;
+    stored_message_init(&answer, text, is_unanswerable);
     if (last != NULL) {
         report_last(jetstream, &answer, last, context);
     } else {
         report_held(jetstream, &answer, held, context);
     }
-    message_answer_finish(&answer);
+    stored_message_finish(&answer);
 }
 
 static void end_json_request(struct jetstream_request *request, json_t *answer) {

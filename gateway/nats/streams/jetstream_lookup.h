@@ -4,7 +4,7 @@
 /* Asks the server which streams have subjects of the families of a stream, and what they are, one
  * question after the other. Private to nats/. */
 
-#include "jetstream_placing.h"
+#include "jetstream_map_build.h"
 
 struct jetstream_lookup;
 

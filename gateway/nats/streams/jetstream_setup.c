@@ -5,12 +5,12 @@
  * changed or filled is noticed before a message fails. (The server's advisories start a round at
  * once, where the account may subscribe to them.) A missing stream is created, though one that
  * vanished only after a while; one that exists is used as it is and never changed;
- * jetstream_judge.c says in a sentence what is wrong with it. */
+ * jetstream_check.c says in a sentence what is wrong with it. */
 
 #include "jetstream_setup.h"
 
 #include "jetstream_config.h"
-#include "jetstream_judge.h"
+#include "jetstream_check.h"
 #include "jetstream_lookup.h"
 #include "jetstream_placement.h"
 #include "jetstream_request.h"
@@ -268,16 +268,16 @@ static void check_places(struct jetstream_group *group) {
 }
 
 static void place(struct jetstream_group *group) {
-    struct jetstream_placing placing;
+    struct jetstream_map_build placing;
     size_t count;
     const struct jetstream_found *found = jetstream_lookup_found(group->lookup, &count);
-    jetstream_placing_find(group->stream, found, count, &placing);
+    jetstream_map_build_find(group->stream, found, count, &placing);
     if (placing.fault[0] != '\0') {
-        jetstream_places_give_up(group);
+        jetstream_map_give_up(group);
         jetstream_grade_set(group->checks, JETSTREAM_IS_UNUSABLE, "%s", placing.fault);
         return;
     }
-    jetstream_places_assign(group, &placing, found);
+    jetstream_map_assign(group, &placing, found);
     group->placement = JETSTREAM_FRESH;
     check_places(group);
 }

@@ -2,8 +2,8 @@
 #pragma once
 
 /* The data of one jetstream, shared by the files of nats/ and private to them. Each file changes
- * its own part: jetstream_publisher.c the window, jetstream_patience.c the flows,
- * jetstream_undecided.c the undecided, jetstream_setup.c and jetstream_judge.c the checks,
+ * its own part: jetstream_publisher.c the window, jetstream_away_queue.c the flows,
+ * jetstream_undecided.c the undecided, jetstream_setup.c and jetstream_check.c the checks,
  * jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and shared_consumer.c
  * the consumers, jetstream.c the rest. What several of them have to say to it is below, as
  * functions; jetstream_state.c depends on none of the others. */
@@ -133,7 +133,7 @@ struct jetstream_undecided {
 };
 
 /* What waits for NATS, or for the leader of a stream. */
-struct jetstream_patience {
+struct jetstream_away_queue {
     struct jetstream_flow *flows; /* of options.streams, in their order */
     struct reactor_timer tick;    /* while anything is in flight or waits */
     int64_t away_ms;              /* since when it is not ready; -1: it is */
@@ -287,7 +287,7 @@ struct jetstream {
     struct jetstream_trouble_state trouble;
     struct jetstream_window window;
     struct jetstream_undecided undecided;
-    struct jetstream_patience patience;
+    struct jetstream_away_queue patience;
     struct jetstream_prober prober;
     struct jetstream_request *requests;
     struct ordered_consumer *ordered_consumers;

@@ -8,7 +8,7 @@
 
 #include <stdlib.h>
 
-#include "held_header.h"
+#include "stored_headers.h"
 #include "checkpoint_scan.h"
 
 enum { HEADER_MAX = 256 };

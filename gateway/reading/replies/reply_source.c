@@ -10,8 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "answer_members.h"
-#include "jetstream_places.h"
+#include "api_fields.h"
+#include "jetstream_map.h"
 
 /* What an unnoticed break delays at the most. */
 enum { TICK_MS = 5000 };
@@ -55,7 +55,7 @@ static void learn(struct reply_wait *wait, struct parley_bytes value) {
     struct answer_member members[] = {{.name = "stream"}, {.name = "seq"}};
     struct parley_arena arena;
     parley_arena_init(&arena, 0);
-    const bool is_read = answer_members_read(value, members, 2, &arena) == PARLEY_OK &&
+    const bool is_read = api_fields_read(value, members, 2, &arena) == PARLEY_OK &&
                          members[0].value.kind == PARLEY_STRING;
     const struct parley_bytes stream = members[0].value.text;
     const uint64_t sequence = is_read ? answer_member_number(value, &members[1]) : 0;

@@ -195,15 +195,15 @@ static void feed_current(void *context) {
     const uint64_t last = cursor->query->is_ending ? cursor->end : cursor->past_end;
     const bool is_placed = cursor->stage != STREAM_UNPLACED;
     if (stream_hub_filter(cursor->hub) != NULL && is_placed && cursor->queue_next <= last) {
-        stream_rest_ask(&cursor->rest, cursor->hub, cursor->queue_next);
+        stream_tail_ask(&cursor->rest, cursor->hub, cursor->queue_next);
     }
 }
 
-static void rest_known(struct stream_rest *rest, uint64_t first) {
+static void rest_known(struct stream_tail *rest, uint64_t first) {
     struct stream_cursor *cursor = OWNER_OF(rest, struct stream_cursor, rest);
     const uint64_t end = cursor->end;
-    cursor->past_end = stream_rest_bound(rest, first, cursor->past_end);
-    cursor->end = stream_rest_bound(rest, first, end);
+    cursor->past_end = stream_tail_bound(rest, first, cursor->past_end);
+    cursor->end = stream_tail_bound(rest, first, end);
     if (cursor->end == end && cursor->is_quiet) {
         cursor->is_quiet = false; /* what there is does not come: perhaps it does */
         close_feed(cursor);       /* from another member */
@@ -302,7 +302,7 @@ void stream_cursor_stop(struct stream_cursor *cursor) {
     if (cursor->hub == NULL) {
         return;
     }
-    stream_rest_forget(&cursor->rest);
+    stream_tail_forget(&cursor->rest);
     close_feed(cursor);
     drop_queue(cursor);
     LIST_REMOVE(&cursor->member, link);
@@ -521,7 +521,7 @@ static void on_checked(struct stream_cursor *cursor) {
         return;
     }
     if (stream_hub_filter(cursor->hub) != NULL) {
-        stream_rest_ask(&cursor->rest, cursor->hub, cursor->queue_next);
+        stream_tail_ask(&cursor->rest, cursor->hub, cursor->queue_next);
         return;
     }
     jump_to(cursor, cursor->end + 1);
@@ -566,7 +566,7 @@ static void on_matched(struct stream_member *member, const struct stream_event *
 
 static void on_restarted(struct stream_member *member, const struct jetstream_stream_info *info) {
     struct stream_cursor *cursor = OWNER_OF(member, struct stream_cursor, member);
-    stream_rest_forget(&cursor->rest);
+    stream_tail_forget(&cursor->rest);
     close_feed(cursor);
     if (cursor->stage != STREAM_UNPLACED) {
         set_gap(cursor, cursor->has_gap ? cursor->gap_first : cursor->next, 0);

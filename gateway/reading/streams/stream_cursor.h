@@ -8,7 +8,7 @@
 
 #include "stream_hub.h"
 #include "stream_queue.h"
-#include "stream_rest.h"
+#include "stream_tail.h"
 
 enum stream_item {
     STREAM_NOTHING, /* not now */
@@ -81,7 +81,7 @@ struct stream_cursor {
     size_t typical_bytes;        /* of the last event; 0: none has come */
     bool is_pulling;             /* the feed's pull has not ended */
     bool is_quiet;               /* nothing came since the last check */
-    struct stream_rest rest;
+    struct stream_tail rest;
 };
 
 /* Begins to find out where to start; `ready` or `failed` is called in a later turn.

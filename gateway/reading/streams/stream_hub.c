@@ -57,7 +57,7 @@ static void close_feed(struct stream_hub *hub) {
         ordered_consumer_close(hub->feed);
         hub->feed = NULL;
     }
-    core_reading_close(hub->core);
+    core_subscription_close(hub->core);
     hub->core = NULL;
     hub->is_open = false;
     stream_ring_finish(&hub->ring);
@@ -188,7 +188,7 @@ static void core_published(void *context, const struct jetstream_stored *publish
 static enum parley_status open_core(struct stream_hub *hub) {
     PARLEY_TRY(stream_ring_init(&hub->ring, hub->ring_count_max, hub->ring_bytes_max));
     const enum parley_status status =
-        core_reading_open_place(hub->jetstream, hub->place, core_published, hub, &hub->core);
+        core_subscription_open_place(hub->jetstream, hub->place, core_published, hub, &hub->core);
     if (status != PARLEY_OK) {
         hub->core = NULL;
         close_feed(hub);
@@ -242,7 +242,7 @@ static bool send_ask(struct stream_hub *hub) {
 }
 
 bool stream_hub_ask(struct stream_hub *hub, struct stream_member *member) {
-    member->awaited_ask = hub->ask_count + 1;
+    member->awaited_reply_ask = hub->ask_count + 1;
     return hub->is_asking || send_ask(hub);
 }
 
@@ -287,7 +287,7 @@ static void inform(struct stream_hub *hub, const struct jetstream_stream_info *i
     struct stream_member *next;
     for (struct stream_member *member = LIST_FIRST(&hub->asking); member != NULL; member = next) {
         next = LIST_NEXT(member, link);
-        if (member->awaited_ask <= hub->ask_count || !info->is_known) {
+        if (member->awaited_reply_ask <= hub->ask_count || !info->is_known) {
             member->ops->informed(member, info);
         }
     }

@@ -7,7 +7,7 @@
 
 #include <sys/queue.h>
 
-#include "core_reading.h"
+#include "core_subscription.h"
 #include "stream_groups.h"
 #include "stream_pool.h"
 #include "stream_ring.h"
@@ -40,7 +40,7 @@ struct stream_member_ops {
 struct stream_member {
     const struct stream_member_ops *ops;
     LIST_ENTRY(stream_member) link; /* in one of the hub's lists, or a group's */
-    uint64_t awaited_ask;
+    uint64_t awaited_reply_ask;
 };
 
 struct stream_hub {
@@ -53,9 +53,9 @@ struct stream_hub {
     struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
 
-    struct ordered_consumer *feed; /* NULL: no reader follows */
-    struct core_reading *core;     /* instead of it, if it reads no past; NULL: likewise */
-    bool is_open;                  /* the feed is opened, and the ring says what it covers */
+    struct ordered_consumer *feed;  /* NULL: no reader follows */
+    struct core_subscription *core; /* instead of it, if it reads no past; NULL: likewise */
+    bool is_open;                   /* the feed is opened, and the ring says what it covers */
     struct stream_ring ring;
     uint64_t newest;   /* the last sequence of the feed */
     char created[40];  /* of the stream, as last read; "": never */

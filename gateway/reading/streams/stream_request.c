@@ -4,7 +4,7 @@
 
 #include "query_problem.h"
 #include "reactor.h"
-#include "stream_closed.h"
+#include "stream_values.h"
 
 /* ---- options ---- */
 
@@ -163,7 +163,7 @@ static bool knows_values(struct http_request *request, const struct stream_query
     }
     protocols[count] = NULL;
     parley_buffer_init(&detail);
-    const bool is_known = stream_closed_check(query, protocols, &detail);
+    const bool is_known = stream_values_check(query, protocols, &detail);
     parley_buffer_char(&detail, '\0');
     if (!is_known) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,

@@ -6,8 +6,8 @@
  *
  *   stream_query   what is asked for
  *   stream_request … of which streams, and whether that can be
- *   stream_closed  … and that the types and lanes in it exist
- *   stream_form    … and in which encoding
+ *   stream_values  … and that the types and lanes in it exist
+ *   stream_format    … and in which encoding
  *   stream_event   a message rendered once, for all; stream_rejected: one that was refused
  *   stream_envelope  the members that all of them have
  *   stream_ring    the newest events of one stream
@@ -32,7 +32,7 @@
 #include "problem.h"
 #include "limit_sender.h"
 #include "stream_access.h"
-#include "stream_form.h"
+#include "stream_format.h"
 #include "stream_request.h"
 
 enum {
@@ -237,12 +237,12 @@ static void serve(struct streams *streams, const struct limits *limits,
                   struct http_request *request, const struct stream_reading *reading,
                   const char *agent) {
     struct stream_query query;
-    struct stream_form form;
-    if (!stream_form_choose(request, protocol_of(reading), &form)) {
+    struct stream_format form;
+    if (!stream_format_choose(request, protocol_of(reading), &form)) {
         return;
     }
     if (!stream_request_parse(request, reading, &query) ||
-        !stream_form_fits(request, &form, &query) || !is_serving(streams, request)) {
+        !stream_format_fits(request, &form, &query) || !is_serving(streams, request)) {
         return;
     }
     if (agent != NULL) {

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "stored_headers.h"
+
+#include <string.h>
+#include <strings.h>
+
+/* What follows `name` and its colon on this line; data NULL: it is another header's. */
+static struct parley_bytes value_on(struct parley_bytes line, const char *name) {
+    const size_t length = strlen(name);
+    if (line.length <= length || line.data[length] != ':' ||
+        strncasecmp(line.data, name, length) != 0) {
+        return (struct parley_bytes){0};
+    }
+    const size_t start = length + 1 + (line.length > length + 1 && line.data[length + 1] == ' ');
+    return (struct parley_bytes){line.data + start, line.length - start};
+}
+
+bool held_header(struct parley_bytes headers, const char *name, char *out, size_t size) {
+    const char *at = headers.data, *end = headers.data + headers.length;
+    while (at != NULL && at < end) {
+        const char *line_end = memchr(at, '\r', (size_t)(end - at));
+        line_end = line_end != NULL ? line_end : end;
+        const struct parley_bytes value =
+            value_on((struct parley_bytes){at, (size_t)(line_end - at)}, name);
+        if (value.data != NULL) {
+            if (value.length < size) {
+                memcpy(out, value.data, value.length);
+                out[value.length] = '\0';
+            }
+            return value.length < size;
+        }
+        at = memchr(line_end, '\n', (size_t)(end - line_end));
+        at = at != NULL ? at + 1 : NULL;
+    }
+    return false;
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "task_options.h"
+
+#define LIST_OF(item) "{\"type\":\"array\",\"items\":" item ",\"minItems\":1,\"maxItems\":64}"
+#define LIST_OF_AGENTS LIST_OF("{\"type\":\"string\",\"minLength\":1}")
+
+const struct parley_option_help task_list_options[] = {
+    {"state", "Only tasks in these states.",
+     "requested, claimed, completed, failed, expired, or several of them: requested,claimed",
+     "{\"type\":\"array\",\"items\":{\"enum\":[\"requested\",\"claimed\",\"completed\",\"failed\","
+     "\"expired\"]},\"minItems\":1}"},
+    {"domain", "Only tasks of these domains.",
+     "comma-separated domains, at most 64, each 1 to 128 of A-Z a-z 0-9 _ -: what a task's name "
+     "has before its first dot",
+     LIST_OF("{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]{1,128}$\"}")},
+    {"holder", "Only tasks that one of these agents has claimed.",
+     "comma-separated agents, at most 64", LIST_OF_AGENTS},
+    {"from", "Only tasks that one of these agents has asked for.",
+     "comma-separated agents, at most 64", LIST_OF_AGENTS},
+    {"priority", "Only tasks of these priorities.",
+     "low, normal, high, critical, or several of them: high,critical",
+     "{\"type\":\"array\",\"items\":{\"enum\":[\"low\",\"normal\",\"high\",\"critical\"]},"
+     "\"minItems\":1}"},
+    {"limit", "How many tasks the answer has at most (100).", "an integer from 1 to 1000",
+     "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"},
+    {NULL, NULL, NULL, NULL},
+};

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The body of a request for work: {"agent":"galahad","domains":["security"],"tasks":["a.b"]}. */
+
+#include "board.h"
+
+enum { WORK_WORDS_MAX = 64, WORK_WISH_BYTES_MAX = 16 * 1024 };
+
+/* Owns: borrows from the body and from the arena. */
+struct task_wish {
+    struct board_wish wish;
+    struct parley_bytes domains[WORK_WORDS_MAX], tasks[WORK_WORDS_MAX];
+};
+
+/* Returns: NULL, or what is wrong with the body (static). */
+const char *task_wish_read(struct parley_bytes body, struct parley_arena *arena,
+                           struct task_wish *out);

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* /v1/{protocol}/tasks: work that one agent holds, for protocols that have such (parley/work.h). */
+
+#include "gateway.h"
+
+struct board;
+struct waiters;
+
+/* What serves tasks on one reactor.  Owns: borrows all that it points to, which must outlive it. */
+struct tasks {
+    struct gateway *gateway;     /* through which work is claimed */
+    struct board *const *boards; /* one a protocol, shared; NULL: it has no work */
+    struct waiters *waiters;     /* of requests that wait for work */
+    struct request_slots slots;  /* of those for lists; zeroed at first */
+};
+
+/* GET …/tasks/{id}: from the keys of the facts, as the bucket's leader has them. */
+void tasks_serve_one(struct tasks *tasks, struct http_request *request,
+                     const struct parley_protocol *protocol, const char *id);
+/* GET …/tasks: from the board of this process. */
+void tasks_serve_list(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol);
+
+/* POST …/tasks/next: the best open work for an agent, claimed in its name. */
+void tasks_serve_next(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol);
+
+/* The board of the protocol, which reads its bucket from now on.  Returns: NULL: it cannot, or the
+ * protocol has no work; the request is answered. */
+struct board *tasks_board(const struct tasks *tasks, struct http_request *request,
+                          const struct parley_protocol *protocol);
+
+/* Whether its work lies in a stream that gives each message to the first reader. */
+bool tasks_are_queue(const struct gateway *gateway, const struct parley_protocol *protocol);
