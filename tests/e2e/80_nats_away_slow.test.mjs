@@ -6,9 +6,12 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, openStream, readEvents, send, sendLines, validate } from './lib/http.mjs';
 import { loadFor } from './lib/load.mjs';
-import { freePorts, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { embeddedUrl, freePorts, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { IMPATIENT, parleyFor } from './lib/parley.mjs';
 import { isSanitized, until } from './lib/poll.mjs';
+import { run } from './lib/program.mjs';
+import { openAtServer } from './lib/sockets.mjs';
 import { assertAccepted, assertProblem, claim, claims, lines } from './lib/vlp.mjs';
 
 const RECOVERY_MS = isSanitized ? 240_000 : 60_000;
@@ -151,6 +154,34 @@ describe('NATS away later', () => {
 
 // An ack that does not come is not waited for any longer.
 const STOPPED = [...IMPATIENT, '--ack-timeout', '1s'];
+
+// Connections to this port are reset, where the kernel does that for ss.
+const breakConnections = (port) => run('ss', ['-HK', 'dst', '127.0.0.1', 'dport', '=', `:${port}`]);
+
+async function whyNotBroken() {
+  if (process.getuid() !== 0) return 'only root may break the connections of others';
+  const { stderr } = await breakConnections((await freePorts(1))[0]);
+  return /not supported/.test(stderr) && `connections cannot be broken here: ${stderr.trim()}`;
+}
+
+describe('a connection to NATS that breaks', { skip: await whyNotBroken() }, () => {
+  it('fifty times, with --durability machine, leaves no descriptor open', async (t) => {
+    const parley = await parleyFor(t, { args: ['--durability', 'machine', '--reactors', '1'] });
+    const { port } = new URL(embeddedUrl(parley));
+    const reconnects = async () => valueOf(await metricsOf(parley), 'parley_nats_reconnects_total');
+    const breakOnce = async () => {
+      const before = await reconnects();
+      await breakConnections(port);
+      await until('it is connected again', async () => (await reconnects()) > before);
+      await until('messages are taken', async () => (await send(parley, claim())).status === 200);
+    };
+    await breakOnce();
+    await until('the connections of this test are closed', () => openAtServer(parley) === 0);
+    const before = parley.openFiles();
+    for (let i = 0; i < 50; i++) await breakOnce();
+    await until(`${before} descriptors are open`, () => parley.openFiles() <= before);
+  });
+});
 
 describe('a nats-server that is stopped', () => {
   it('blocks nothing: messages get 503 or 504, and the rest goes on', async (t) => {
