@@ -44,7 +44,7 @@ bool bootstrap_token_make(const char *tokens_path, const char *data, struct parl
     sodium_memzero(token, sizeof token);
     if (is_made) {
         log_write(LOG_FIRST_TOKEN,
-                  PARLEY_BYTES("made the first token, which may do everything; to see it: cat "
+                  PARLEY_BYTES("first token created, which may do everything; to see it: cat "
                                "FILE (in a container: docker exec CONTAINER cat FILE)"),
                   LOG_FIELDS(LOG_TEXT("file", path)));
     }
