@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* cut_power FOLDER: the file system of FOLDER stops at once, as when the machine loses its power.
- * What it has not written, its journal included, never gets to its disk, and every later call fails.
- * File systems have this for such tests (ext4, XFS). */
+ * What it has not written, its journal included, never gets to its disk, and every later call
+ * fails. File systems have this for such tests (ext4, XFS). */
 
 #include <errno.h>
 #include <fcntl.h>
