@@ -140,8 +140,26 @@ async function takeWhatIsThere({ server, operations, options }) {
 
 const STREAM_MESSAGES = 60;
 
+const refusedAndKept = async ({ server, options }) =>
+  valueOf(await metricsOf(server, options), 'parley_rejected_messages_total', { outcome: 'kept' });
+
+// The stream of what was refused, too; a busy server keeps not all of it.
+async function fillRejected({ server, operations, options }) {
+  const refused = Buffer.from(JSON.stringify({ refused: 'x'.repeat(LARGE_BYTES) }));
+  const before = await refusedAndKept({ server, options });
+  await until('enough of what was refused is kept', async () => {
+    for (const operation of operations.filter((each) => each.stores)) {
+      const headers = { ...options.headers, ...operation.freshHeaders() };
+      const send = () => post(server, operation.target(), refused, { type: JSON_TYPE, headers });
+      await atOnce(Array.from({ length: 4 }), 4, send);
+    }
+    return (await refusedAndKept({ server, options })) >= before + STREAM_MESSAGES;
+  });
+}
+
 // More than the kernel keeps for a client that does not read.
-async function fillStreams({ server, operations, options }) {
+async function fillStreams(world) {
+  const { server, operations, options } = world;
   for (const operation of operations.filter((each) => each.stores)) {
     const input = operation.inputOf(JSON_TYPE);
     const send = () => {
@@ -150,6 +168,7 @@ async function fillStreams({ server, operations, options }) {
     };
     await atOnce(Array.from({ length: STREAM_MESSAGES }), 4, send);
   }
+  await fillRejected(world);
 }
 
 // ---- the table ----
