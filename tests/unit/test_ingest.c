@@ -202,21 +202,25 @@ static void test_what_jetstream_answers_becomes_a_status(void **state) {
     }
 }
 
-static void test_a_message_over_the_streams_own_limit_is_too_large(void **state) {
+static void test_a_message_over_a_limit_of_nats_is_too_large(void **state) {
     struct world *world = *state;
     const struct request_options options = {.gateway = &world->gateway,
+                                            .protocol = parley_protocols[0],
                                             .check = {.message_bytes_max = 7654321}};
     const struct publication_mark mark = {.repeat = PUBLICATION_REPEAT_SAME};
     static const struct {
+        int error_code;
         size_t bytes_max;
         const char *says;
     } rows[] = {
-        {1024, "exceeds the 1024 bytes of its stream"},
-        {0, "exceeds the limit of its stream"},
+        {10054, 1024, "exceeds the 1024 bytes of its stream"},
+        {10054, 0, "exceeds the limit of its stream"},
+        {413, 0, "bytes that NATS accepts (its max_payload)"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct jetstream_ack ack = {
-            .outcome = JETSTREAM_REFUSED, .error_code = 10054, .bytes_max = rows[i].bytes_max};
+        const struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED,
+                                          .error_code = rows[i].error_code,
+                                          .bytes_max = rows[i].bytes_max};
         const struct failure failure = failure_of_ack(&options, &mark, &ack);
         assert_int_equal(failure.problem, PROBLEM_TOO_LARGE);
         assert_non_null(strstr(failure.detail, rows[i].says));
@@ -595,7 +599,7 @@ int main(void) {
         TEST(test_what_holds_one_message_is_no_array_whatever_it_begins_with),
         TEST(test_one_message_is_answered_when_it_is_stored),
         TEST(test_what_jetstream_answers_becomes_a_status),
-        TEST(test_a_message_over_the_streams_own_limit_is_too_large),
+        TEST(test_a_message_over_a_limit_of_nats_is_too_large),
         TEST(test_what_cannot_be_published_becomes_a_status),
         TEST(test_a_message_too_large_for_nats_gets_both_limits),
         TEST(test_a_message_whose_client_is_gone_need_not_be_waited_with),

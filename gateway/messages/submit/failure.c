@@ -6,6 +6,7 @@
 
 #include <parley/objects.h>
 
+#include "jetstream_codes.h"
 #include "retry_advice.h"
 
 static struct failure failure(enum problem problem, const char *detail) {
@@ -71,7 +72,7 @@ struct failure failure_of_refusal(const struct request_options *options,
     return failure(PROBLEM_INTERNAL, "The message could not be passed to NATS.");
 }
 
-static struct failure refused_by_jetstream(const struct jetstream_ack *ack) {
+static struct failure refused_otherwise(const struct jetstream_ack *ack) {
     struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     if (ack->error_code == 0) { /* a permission is missing: it did not get to JetStream */
         return unavailable(ack->error);
@@ -117,20 +118,24 @@ static struct failure too_large_for_stream(const struct request_options *options
     return failure;
 }
 
+static struct failure refused_by_jetstream(const struct request_options *options,
+                                           const struct jetstream_ack *ack) {
+    switch (jetstream_reason_of(ack->error_code)) {
+    case JETSTREAM_REASON_OVER_PAYLOAD:
+        return failure_of_refusal(options, JETSTREAM_TOO_LARGE);
+    case JETSTREAM_REASON_OVER_STREAM:
+        return too_large_for_stream(options, ack->bytes_max);
+    default:
+        return refused_otherwise(ack);
+    }
+}
+
 struct failure failure_of_ack(const struct request_options *options,
                               const struct publication_mark *mark,
                               const struct jetstream_ack *ack) {
-    /* Over the stream's max_msg_size, or over max_payload since NATS is back: permanent. */
-    enum { E_MESSAGE_SIZE = 10054, OVER_PAYLOAD = 413 };
     switch (ack->outcome) {
     case JETSTREAM_REFUSED:
-        if (ack->error_code == OVER_PAYLOAD) {
-            return failure_of_refusal(options, JETSTREAM_TOO_LARGE);
-        }
-        if (ack->error_code == E_MESSAGE_SIZE) {
-            return too_large_for_stream(options, ack->bytes_max);
-        }
-        return refused_by_jetstream(ack);
+        return refused_by_jetstream(options, ack);
     case JETSTREAM_TIMEOUT:
         return unsure(options, mark, RETRY_LATE,
                       ack->error != NULL ? ack->error

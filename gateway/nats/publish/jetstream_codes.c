@@ -22,6 +22,10 @@ enum jetstream_reason jetstream_reason_of(int code) {
     case JETSTREAM_E_STORE_FAILED:
     case JETSTREAM_E_MEMORY_RESOURCES:
         return JETSTREAM_REASON_NO_ROOM;
+    case JETSTREAM_OVER_PAYLOAD:
+        return JETSTREAM_REASON_OVER_PAYLOAD;
+    case JETSTREAM_E_MESSAGE_SIZE:
+        return JETSTREAM_REASON_OVER_STREAM;
     default:
         return JETSTREAM_REASON_OTHER;
     }

@@ -13,9 +13,11 @@ enum jetstream_reason {
     JETSTREAM_REASON_BEHIND,    /* the subject has another last message than the expected one */
     JETSTREAM_REASON_NO_LEADER, /* nobody listens, or not the one who could store it */
     JETSTREAM_REASON_NO_ROOM,
+    JETSTREAM_REASON_OVER_PAYLOAD, /* larger than its server accepts (max_payload): permanent */
+    JETSTREAM_REASON_OVER_STREAM,  /* larger than its stream accepts (max_msg_size): permanent */
 };
 
-/* `code`: the answer's err_code, or JETSTREAM_NO_RESPONDERS. */
+/* `code`: the answer's err_code, JETSTREAM_NO_RESPONDERS or JETSTREAM_OVER_PAYLOAD. */
 enum jetstream_reason jetstream_reason_of(int code);
 
 /* Whether a message was refused since its subject has another last message than the one that
