@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { get, post, readStream, send, sendLines, streamFor, validate } from './lib/http.mjs';
@@ -291,6 +292,33 @@ describe('a token that is bound to an agent of the supervisor', () => {
       }
       assert.deepEqual(events.map(seen), ['alice heartbeat', 'bob checkpoint', 'bob heartbeat']);
     }
+  });
+
+  it('reads on for its new agent alone, once its binding has changed', async (t) => {
+    const config = join(temporaryFolder(), 'parley.conf');
+    const tokens = join(temporaryFolder(), 'tokens.json');
+    writeFileSync(config, '');
+    const token = await createToken(tokens, 'bob', 'read:*,admin');
+    const own = await createToken(tokens, 'carol', 'send:*,read:*', '--agent', 'carol');
+    const bound = await parleyFor(t, { args: ['--tokens', tokens, '--config', config] });
+    const open = async (path, who) => {
+      const stream = await streamFor(t, bound, path, bearer(who));
+      assert.equal(JSON.parse(await stream.line()).type, 'parley.open');
+      return stream;
+    };
+    const ended = [await open('/v1/supervisor/stream', token), await open('/v1/stream', token)];
+    const other = await open('/v1/supervisor/stream', own);
+    writeFileSync(config, 'bind-sender: true\n');
+    bound.signal('SIGHUP');
+    for (const stream of ended) {
+      const end = JSON.parse(await stream.line());
+      assert.deepEqual([end.type, end.data], ['parley.end', { reason: 'binding-changed' }]);
+      assert.equal(await stream.line(), null);
+    }
+    const beat = JSON.stringify({ type: 'heartbeat', timestamp: 1 });
+    const sent = await post(bound, '/v1/supervisor/messages?agent=carol', beat, bearer(own));
+    assert.equal(sent.status, 200, sent.text);
+    assert.equal(seen(JSON.parse(await other.line())), 'carol heartbeat');
   });
 
   it('is told when others made a checkpoint, and not which', async () => {

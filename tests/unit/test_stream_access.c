@@ -43,6 +43,7 @@ void stream_reader_end(struct stream_reader *reader, const char *reason) {
 
 struct world {
     struct reactor *reactor;
+    struct configuration configuration;
     struct stream_access access;
     struct http_request requests[READERS_MAX];
     struct stream_reader *readers[READERS_MAX];
@@ -64,7 +65,8 @@ static int set_up(void **state) {
     if (reactor_create(&world.reactor) != PARLEY_OK) {
         return -1;
     }
-    stream_access_init(&world.access, world.reactor, (const struct guard *)(const void *)&guard);
+    stream_access_init(&world.access, world.reactor, (const struct guard *)(const void *)&guard,
+                       &world.configuration);
     return 0;
 }
 
@@ -132,6 +134,48 @@ static void test_after_a_change_those_who_may_not_read_any_more_are_ended(void *
     assert_ended(2, "scope-missing");
     assert_int_equal(world.readers[3]->course, STREAM_GOES_ON);
     assert_false(world.access.timer.is_armed);
+}
+
+static void test_after_a_change_those_who_are_bound_to_another_agent_are_ended(void **state) {
+    (void)state;
+    static const struct {
+        const char *before, *agent, *name;
+        bool binds_names;
+        uint64_t reads; /* 0: what every one of this file does */
+        const char *end;
+    } rows[] = {
+        {NULL, NULL, "bob", false, 0, NULL},
+        {"alice", "alice", "bob", true, 0, NULL},
+        {"bob", NULL, "bob", true, 0, NULL},
+        {NULL, "alice", "bob", false, 0, "binding-changed"},
+        {NULL, NULL, "bob", true, 0, "binding-changed"},
+        {"alice", "bob", "bob", false, 0, "binding-changed"},
+        {"alice", NULL, "bob", false, 0, "binding-changed"},
+        {NULL, "alice", "bob", false, UINT64_C(1) << 63, NULL}, /* what was refused */
+    };
+    enum { COUNT = sizeof rows / sizeof rows[0] };
+    for (size_t i = 0; i < COUNT; i++) {
+        struct principal *principal = &world.requests[i].principal;
+        world.readers[i]->query.filters[STREAM_FILTER_READER] = rows[i].before;
+        principal->agent = rows[i].before;
+        principal->name = "";
+        principal->scopes.admin = true;
+        world.readers[i]->reads = rows[i].reads != 0 ? rows[i].reads : 1;
+    }
+    add(COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        world.requests[i].principal.agent = rows[i].agent;
+        world.requests[i].principal.name = rows[i].name;
+        world.configuration.bind_sender = rows[i].binds_names;
+        stream_access_changed(&world.access);
+        fire();
+        if (rows[i].end != NULL) {
+            assert_ended(i, rows[i].end);
+        } else {
+            assert_int_equal(world.readers[i]->course, STREAM_GOES_ON);
+        }
+        stream_access_remove(&world.access, world.readers[i]);
+    }
 }
 
 static void test_many_are_looked_at_in_slices_and_each_once(void **state) {
@@ -213,6 +257,7 @@ int main(void) {
         TEST(test_without_a_guard_nobody_is_looked_at),
         TEST(test_readers_that_never_expire_need_no_timer),
         TEST(test_after_a_change_those_who_may_not_read_any_more_are_ended),
+        TEST(test_after_a_change_those_who_are_bound_to_another_agent_are_ended),
         TEST(test_many_are_looked_at_in_slices_and_each_once),
         TEST(test_a_change_within_a_round_begins_another),
         TEST(test_the_timer_waits_for_the_first_to_expire),

@@ -24,6 +24,7 @@
 #include "../lib/nats_client.h"
 #include "../lib/nats_server.h"
 #include "../lib/replace_stream.h"
+#include "channel.h"
 #include "streams.h"
 
 enum { PATIENCE_MS = LOOP_PATIENCE_MS };
@@ -36,7 +37,7 @@ struct world {
     struct streams *streams;
     struct parley_schema *schemas[8];
     struct parley_arena arena;
-    const struct channel *channels;
+    struct configuration configuration;
     int listen_fd;
     unsigned port;
     natsConnection *connection;
@@ -116,9 +117,10 @@ static void start_gateway(struct world *world) {
     }
     char wrong[CHANNEL_ERROR_MAX];
     parley_arena_init(&world->arena, 0);
-    assert_int_equal(channels_create(NULL, &world->arena, &world->channels, wrong), PARLEY_OK);
+    assert_int_equal(channels_create(NULL, &world->arena, &world->configuration.channels, wrong),
+                     PARLEY_OK);
     assert_int_equal(streams_create(reactor, world->jetstream, NULL, world->schemas,
-                                    world->channels, &world->streams),
+                                    &world->configuration, &world->streams),
                      PARLEY_OK);
     loop_start(&world->loop);
     assert_true(loop_wait(&world->loop, is_ready, world, PATIENCE_MS));

@@ -378,8 +378,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(replies_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                               gateway->configuration->channels, &gateway->replies));
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
-                              gateway->schemas, gateway->configuration->channels,
-                              &worker->services.streams));
+                              gateway->schemas, gateway->configuration, &worker->services.streams));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &worker->services.checkpoints,
                              &worker->services.agents));
@@ -554,6 +553,7 @@ static void take_configuration(void *context) {
         worker->configuration = *next;
         http_server_bound_bodies(worker->services.http, next->body_max_bytes,
                                  (size_t)next->body_rate_bytes);
+        streams_access_changed(worker->services.streams);
         free(next);
     }
 }

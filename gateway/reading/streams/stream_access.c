@@ -6,6 +6,7 @@
 
 #include "stream_access.h"
 
+#include <string.h>
 #include <time.h>
 
 enum {
@@ -13,11 +14,26 @@ enum {
     PAUSE_MAX_S = 60, /* between rounds while anything expires: the wall clock may be set */
 };
 
+static uint64_t bits_of_protocols(void) {
+    return (UINT64_C(1) << parley_protocol_count()) - 1;
+}
+
 /* Bit I: who has `scopes` may read hubs[I]: those of the protocols, and after them that of what
  * was refused. */
 static uint64_t readable(const struct scopes *scopes) {
-    const uint64_t protocols = (UINT64_C(1) << parley_protocol_count()) - 1;
+    const uint64_t protocols = bits_of_protocols();
     return (scopes->read & protocols) | (scopes->admin ? ~protocols : 0);
+}
+
+/* What is left out of a stream is decided when it begins. Nothing is left out of what was refused.
+ */
+static bool is_bound_as_before(const struct stream_access *access,
+                               const struct stream_reader *reader) {
+    const char *before = reader->query.filters[STREAM_FILTER_READER];
+    const char *now =
+        principal_agent(guard_principal(reader->request), access->configuration->bind_sender);
+    return (reader->reads & bits_of_protocols()) == 0 ||
+           (before == NULL || now == NULL ? before == now : strcmp(before, now) == 0);
 }
 
 static const char *objection(const struct stream_access *access,
@@ -27,7 +43,9 @@ static const char *objection(const struct stream_access *access,
         return reason;
     }
     const struct scopes *scopes = &guard_principal(reader->request)->scopes;
-    return (reader->reads & ~readable(scopes)) != 0 ? "scope-missing" : NULL;
+    return (reader->reads & ~readable(scopes)) != 0 ? "scope-missing"
+           : !is_bound_as_before(access, reader)    ? "binding-changed"
+                                                    : NULL;
 }
 
 static void look_at(struct stream_access *access, struct stream_reader *reader) {
@@ -81,9 +99,10 @@ static void timer_fired(struct reactor_timer *timer) {
 }
 
 void stream_access_init(struct stream_access *access, struct reactor *reactor,
-                        const struct guard *guard) {
+                        const struct guard *guard, const struct configuration *configuration) {
     *access = (struct stream_access){.reactor = reactor,
                                      .guard = guard,
+                                     .configuration = configuration,
                                      .round = 1,
                                      .expires_at = INT64_MAX,
                                      .timer.fire = timer_fired};

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whether the readers of open streams may still read. All of them are looked at when tokens or keys
- * have changed, and when the first of what they showed expires; an event costs nothing. */
+/* Whether the readers of open streams may still read, and for the agent for whom they began. All of
+ * them are looked at when tokens, keys or options have changed, and when the first of what they
+ * showed expires; an event costs nothing. */
 
+#include "configuration.h"
 #include "guard.h"
 #include "stream_reader.h"
 
@@ -12,16 +14,17 @@ TAILQ_HEAD(stream_access_readers, stream_reader);
 /* Owns: the caller embeds it. */
 struct stream_access {
     struct reactor *reactor;
-    const struct guard *guard;            /* NULL: everybody may read */
+    const struct guard *guard; /* NULL: everybody may read */
+    const struct configuration *configuration;
     struct stream_access_readers readers; /* those first that this round has not looked at */
     uint64_t round;
     int64_t expires_at; /* the first of those that were looked at, Unix time; INT64_MAX: none */
     struct reactor_timer timer;
 };
 
-/* Owns: borrows both. */
+/* Owns: borrows all of them. */
 void stream_access_init(struct stream_access *access, struct reactor *reactor,
-                        const struct guard *guard);
+                        const struct guard *guard, const struct configuration *configuration);
 void stream_access_finish(struct stream_access *access);
 
 /* Looks after an open response from now on. One that may not be read (any more) is ended, by
@@ -30,5 +33,5 @@ void stream_access_add(struct stream_access *access, struct stream_reader *reade
 /* One that was not added is allowed. */
 void stream_access_remove(struct stream_access *access, struct stream_reader *reader);
 
-/* What the guard lets in has changed. */
+/* What the guard lets in, or the configuration, has changed. */
 void stream_access_changed(struct stream_access *access);

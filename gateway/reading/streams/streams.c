@@ -312,7 +312,7 @@ static size_t count_places(const struct jetstream *jetstream) {
 
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   const struct guard *guard, struct parley_schema *const *schemas,
-                                  const struct channel *channels, struct streams **out) {
+                                  const struct configuration *configuration, struct streams **out) {
     const size_t count = parley_protocol_count();
     const size_t hub_count = count_places(jetstream) + 1;
     struct streams *streams = calloc(1, sizeof *streams + hub_count * sizeof streams->hubs[0]);
@@ -324,18 +324,18 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     streams->timer.fire = timer_fired;
     streams->hub_count = hub_count;
     TAILQ_INIT(&streams->readers);
-    stream_access_init(&streams->access, reactor, guard);
+    stream_access_init(&streams->access, reactor, guard, configuration);
     stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
     struct stream_hub *hub = streams->hubs;
     for (size_t i = 0; i < count; i++) {
         const struct jetstream_place *place;
         for (size_t k = 0; (place = jetstream_place_at(jetstream, i, k)) != NULL; k++) {
-            stream_hub_init(hub, jetstream, schemas[i], &channels[i], &streams->pool,
+            stream_hub_init(hub, jetstream, schemas[i], &configuration->channels[i], &streams->pool,
                             RING_COUNT_MAX, RING_BYTES_MAX);
             stream_hub_set_place(hub++, place, UINT64_C(1) << i);
         }
     }
-    stream_hub_init(hub, jetstream, NULL, channel_rejected(channels), &streams->pool,
+    stream_hub_init(hub, jetstream, NULL, channel_rejected(configuration->channels), &streams->pool,
                     RING_COUNT_MAX, RING_BYTES_MAX);
     hub->readings = UINT64_C(1) << count;
     *out = streams;

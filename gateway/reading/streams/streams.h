@@ -8,7 +8,7 @@
 
 #include <parley/protocol.h>
 
-#include "channel.h"
+#include "configuration.h"
 #include "guard.h"
 #include "http.h"
 #include "jetstream.h"
@@ -16,12 +16,13 @@
 
 struct streams;
 
-/* `schemas`: one for each of parley_protocols, in its order; `channels`: as channels_create;
+/* `schemas`: one for each of parley_protocols, in its order; `configuration` may change between
+ * turns, but for its channels (see streams_access_changed);
  * `guard` NULL: everybody may read.  Owns: borrows all arguments; returns new streams, which the
  * caller destroys. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   const struct guard *guard, struct parley_schema *const *schemas,
-                                  const struct channel *channels,
+                                  const struct configuration *configuration,
                                   struct streams **out) PARLEY_MUST_CHECK;
 /* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
  * turn of the reactor in between. */
@@ -61,8 +62,8 @@ void streams_renewed(struct streams *streams, const char *stream);
 /* Messages of parley_protocols[protocol] lie in other streams than before: ends its readers. */
 void streams_moved(struct streams *streams, size_t protocol);
 
-/* Tokens or keys of the guard have changed: ends, soon, each open stream whose sender may not read
- * it any more, with an event parley.end. */
+/* Tokens or keys of the guard, or the configuration, have changed: ends, soon, each open stream
+ * whose sender may not read it any more, or is bound to another agent, with an event parley.end. */
 void streams_access_changed(struct streams *streams);
 
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
