@@ -123,6 +123,11 @@ static void on_renewed(void *context, const char *stream) {
     streams_renewed(worker->services.streams, stream);
 }
 
+static void on_damaged(void *context, const char *stream, uint64_t bytes) {
+    (void)context;
+    log_event(LOG_NATS_DAMAGE, LOG_FIELDS(LOG_TEXT("stream", stream), LOG_NUMBER("bytes", bytes)));
+}
+
 /* What an operator should know of a stream that was found, once a process. */
 static void tell_kind(const struct worker *worker, const struct jetstream_place *place) {
     if (worker->options.number == 0 && place->retention == JETSTREAM_WORK_QUEUE) {
@@ -238,11 +243,13 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                               .in_flight_count_max = in_flight_count_max(worker),
                                               .in_flight_bytes_max = IN_FLIGHT_BYTES_MAX,
                                               .is_probing = worker->options.is_probing};
+    const bool is_first = worker->options.number == 0; /* it is said once a process */
     const struct jetstream_events events = {.ready = on_ready,
                                             .away = on_away,
                                             .unusable = on_unusable,
                                             .trouble = on_trouble,
                                             .renewed = on_renewed,
+                                            .damaged = is_first ? on_damaged : NULL,
                                             .moved = on_moved,
                                             .unresponsive = on_unresponsive,
                                             .context = worker};

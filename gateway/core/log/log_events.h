@@ -83,6 +83,11 @@
       "version copies",                                                                            \
       "Upgrade all nats-servers of the cluster, one after another: "                               \
       "docs/operations.md#nats-server.")                                                           \
+    X(LOG_NATS_DAMAGE, "stream.damaged", ERROR,                                                    \
+      "nats-server cannot read part of the files of a stream, and dropped it", "stream bytes",     \
+      "Stored messages may be missing, and new ones may get their sequences. Unless the machine "  \
+      "has just failed while messages were being written, check the disk, and restore the stream " \
+      "from a backup: docs/operations.md#survives.")                                               \
     X(LOG_NATS_TROUBLE, "nats.trouble", WARN, "NATS or a stream is not usable", "subject",         \
       "Fix the reported problem. Messages wait for --bus-patience, then are answered 503; parley " \
       "keeps retrying.")                                                                           \

@@ -32,6 +32,7 @@ enum {
     UNUSABLE_RETRY_MS = 2000, /* only an operator can change it */
     OFF_RETRY_MS = 1000,      /* JetStream is not enabled: there is no hurry */
     DIRECT_DEAD_MS = 60000,
+    DELETED_LISTED_MAX = 10000, /* sequences of a stream: some 100 KB */
 };
 
 static const struct jetstream_stream PROBE = {.name = "PARLEY_PROBE",
@@ -169,6 +170,33 @@ static void on_created(void *context, json_t *answer) {
     end_check(check->jetstream);
 }
 
+/* ---- damage ---- */
+
+static void on_details(void *context, json_t *answer) {
+    struct jetstream_check *check = context;
+    const struct jetstream_events *events = &check->jetstream->events;
+    const json_t *lost = json_object_get(json_object_get(answer, "state"), "lost");
+    const json_int_t bytes = json_integer_value(json_object_get(lost, "bytes"));
+    check->details = NULL;
+    if (bytes > 0) {
+        events->damaged(events->context, check->place.stream, (uint64_t)bytes);
+    }
+}
+
+/* The server says only with the list of what was deleted what it could not read. It is asked once a
+ * connection, beside the round, since nothing waits for it; and not where the list is long. */
+static void look_for_damage(struct jetstream_check *check, const json_t *answer) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    if (check->has_asked_details || check->jetstream->events.damaged == NULL ||
+        jetstream_answer_number(answer, "state", "num_deleted") > DELETED_LISTED_MAX) {
+        return;
+    }
+    snprintf(what, sizeof what, "STREAM.INFO.%s", check->place.stream);
+    check->details = jetstream_request_send(
+        check->jetstream, what, json_pack("{sb}", "deleted_details", 1), on_details, check);
+    check->has_asked_details = check->details != NULL;
+}
+
 /* ---- checking ---- */
 
 /* A purged stream has a last sequence too, but nothing up to it. */
@@ -237,6 +265,7 @@ static void on_info(void *context, json_t *answer) {
         note_created(check, answer);
         note_copies(check, answer);
         note_direct(check, answer);
+        look_for_damage(check, answer);
         compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {
         note_missing(check);
@@ -442,6 +471,7 @@ void jetstream_setup_begin(struct jetstream *jetstream) {
     setup->has_settled = false;
     for (size_t i = 0; i < setup->check_count; i++) {
         setup->checks[i].direct = JETSTREAM_DIRECT_OFF;
+        setup->checks[i].has_asked_details = false;
     }
     for (size_t i = 0; i < setup->group_count; i++) {
         struct jetstream_group *group = &setup->groups[i];
@@ -455,7 +485,8 @@ void jetstream_setup_end(struct jetstream *jetstream) {
     reactor_timer_clear(jetstream->reactor, &setup->next);
     for (size_t i = 0; i < setup->check_count; i++) {
         jetstream_request_cancel(setup->checks[i].request);
-        setup->checks[i].request = NULL;
+        jetstream_request_cancel(setup->checks[i].details);
+        setup->checks[i].request = setup->checks[i].details = NULL;
     }
     for (size_t i = 0; i < setup->group_count; i++) {
         if (setup->groups[i].lookup != NULL) {

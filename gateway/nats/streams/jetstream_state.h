@@ -180,6 +180,8 @@ struct jetstream_check {
     int64_t max_age_ms;                /* of its messages; 0: no limit; -1: not known */
     bool is_deferred;                  /* it is missing, and created at the end of the round */
     struct jetstream_request *request; /* pending, or NULL */
+    struct jetstream_request *details; /* the same: what the server could not read */
+    bool has_asked_details;            /* over this connection */
     char created[40];                  /* RFC 3339, as last read; "": never */
     unsigned copies;                   /* its replicas, as last read; 0: never */
     enum jetstream_direct direct;

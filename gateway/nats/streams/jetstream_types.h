@@ -91,6 +91,9 @@ struct jetstream_events {
     void (*trouble)(void *context, const char *subject, const char *text);
     /* A stream was deleted and created again: its sequence starts at 1 again. May be NULL. */
     void (*renewed)(void *context, const char *stream);
+    /* The server could not read `bytes` of the stream's files, and has dropped them. It is asked
+     * once a connection. May be NULL: then it is not asked. */
+    void (*damaged)(void *context, const char *stream, uint64_t bytes);
     /* Messages of `stream` lie in other streams than before; or (`place`) one of these is of
      * another kind. May be NULL. */
     void (*moved)(void *context, const struct jetstream_stream *stream,
