@@ -16,7 +16,8 @@ import { paths } from './paths.mjs';
 
 const USAGE = `Usage: tests/budget/run [OPTION]…
 Counts, by callgrind, what a message costs on each hot path: the instructions and allocations of
-parley's own functions. Fails where one has grown by more than a tenth over bench/budget.json.
+parley's own functions. Fails where one has grown by more than a tenth over bench/budget.json
+(allocations: and a tenth of one).
 
   --parley FILE   the program (build/release/gateway/parley)
   --only TEXT     only the paths with TEXT in their names
@@ -109,7 +110,7 @@ for (const [name, path] of Object.entries(paths)) {
   const counts = await count(path);
   const counted = {
     instructions: Math.round(counts.instructions / counts.messages),
-    allocations: Number((counts.allocations / counts.messages).toFixed(1)),
+    allocations: Number((counts.allocations / counts.messages).toFixed(2)),
   };
   const limit = allowed ? `(${allowed.instructions}, ${allowed.allocations})` : '(none)';
   const figures = `${counted.instructions}`.padStart(14) + `${counted.allocations}`.padStart(13);

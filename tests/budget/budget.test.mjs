@@ -58,6 +58,8 @@ for (const [name, counted, expected] of [
   ['less', { instructions: 10, allocations: 0 }, /^$/],
   ['a tenth more instructions', { instructions: 1100, allocations: 0 }, /^$/],
   ['more than a tenth more instructions', { instructions: 1101, allocations: 0 }, /1101 instr/],
+  ['a tenth of an allocation', { instructions: 1000, allocations: 0.1 }, /^$/],
+  ['a fifth of an allocation where none is budgeted', { instructions: 1000, allocations: 0.2 }, /0.2 allocations/],
   ['an allocation where none is budgeted', { instructions: 1000, allocations: 1 }, /1 allocations/],
 ]) {
   test(`${name}: ${expected.source === '^$' ? 'is fine' : 'is too much'}`, () =>
