@@ -1,16 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// A bit of a stored message that flips on the disk: what nats-server does about it, and what parley
-// says of that.
+// What is stored is damaged on the disk, a bit of a message that flips, or the end of a file that the
+// power cut left behind: what nats-server does about it, what parley says of that, and that what is
+// stored from then on can be read. (nats-server 2.9 loses it, unless parley starts it twice.)
 
 import assert from 'node:assert/strict';
-import { closeSync, openSync, readFileSync, readdirSync, writeSync } from 'node:fs';
+import { randomUUID } from 'node:crypto';
+import { closeSync, ftruncateSync, openSync, readFileSync, readdirSync, writeSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { readEvents, send } from './lib/http.mjs';
+import { isDeepStrictEqual } from 'node:util';
+import { get, post, readEvents, send } from './lib/http.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskRequest } from './lib/roundtable.mjs';
 import { assertAccepted, claim, claims } from './lib/vlp.mjs';
+import { nextTask } from './lib/work.mjs';
 
 const SUBJECT = 'vlp.safe.claim';
 const HEAD_SIZE = 22; // length, sequence, time, length of the subject
@@ -21,9 +26,10 @@ const PLACES = {
   'the length of its record': (bytes, text) => bytes.lastIndexOf(SUBJECT, bytes.indexOf(text)) - HEAD_SIZE + 3,
 };
 
-const blockOf = (data) => {
-  const streams = join(data, 'store', 'jetstream', '$G', 'streams', 'VLP', 'msgs');
-  return join(streams, readdirSync(streams).find((name) => name.endsWith('.blk')));
+const blockOf = (data, stream = 'VLP') => {
+  const folder = join(data, 'store', 'jetstream', '$G', 'streams', stream, 'msgs');
+  const numbers = readdirSync(folder).filter((name) => name.endsWith('.blk')).map(parseFloat);
+  return join(folder, `${Math.max(...numbers)}.blk`);
 };
 
 function flipBit(data, place, text) {
@@ -84,4 +90,77 @@ describe('a bit flips in a stored message', () => {
     assertAccepted(await send(server, claim()));
     assert.deepEqual(server.logged('stream.damaged'), []);
   });
+});
+
+// The end of a block, of which the power let come less than was written.
+const ENDS = {
+  'a bit of its last message flipped': (file, bytes) =>
+    writeSync(file, Buffer.from([bytes.at(-12) ^ 1]), 0, 1, bytes.length - 12),
+  'zeros for its last bytes': (file, { length }) => writeSync(file, Buffer.alloc(60), 0, 60, length - 60),
+  'half of its last message': (file, { length }) => ftruncateSync(file, length - 20),
+};
+
+function damageEnd(data, stream, how) {
+  const path = blockOf(data, stream);
+  const file = openSync(path, 'r+');
+  ENDS[how](file, readFileSync(path));
+  closeSync(file);
+}
+
+async function saveCheckpoint(server) {
+  const agent = randomUUID();
+  const data = { agent_state: { id: agent, notes: agent.repeat(50_000) } };
+  const body = JSON.stringify({ type: 'checkpoint', timestamp: 1705392000, data });
+  const answer = await post(server, `/v1/supervisor/messages?agent=${agent}&ack=true`, body);
+  assert.equal(answer.status, 200, answer.text);
+  return { path: `/v1/supervisor/agents/${agent}/checkpoints/${answer.json.id}`, data };
+}
+
+const canBeRead = async (server, { path, data }) =>
+  isDeepStrictEqual((await get(server, path)).json?.data, data);
+
+// Three of each kind; the damage takes the last one.
+async function fill(server) {
+  const filled = { contents: [], checkpoints: [] };
+  for (let i = 0; i < 3; i++) {
+    filled.contents.push(`content ${i}`);
+    assertAccepted(await send(server, claim({ content: `content ${i}` })));
+    assert.equal((await sendTask(server, taskRequest(`task.${i}`))).status, 200);
+    filled.checkpoints.push(await saveCheckpoint(server));
+  }
+  return filled;
+}
+
+describe('the files of messages, tasks and checkpoints end with damage', () => {
+  for (const how of Object.keys(ENDS)) {
+    it(`${how}: what is before it, and what is stored from then on, can be read, also after a restart`, async (t) => {
+      const data = temporaryFolder();
+      const first = await parleyFor(t, { data });
+      const { contents, checkpoints } = await fill(first);
+      await end['was killed'](first);
+      for (const stream of ['VLP', 'ROUNDTABLE', 'KV_parley_tasks', 'OBJ_parley_checkpoints']) {
+        damageEnd(data, stream, how);
+      }
+      let server = await parleyFor(t, { data });
+      await until('it is ready', async () => (await get(server, '/readyz')).status === 200);
+      assertAccepted(await send(server, claim({ content: 'later' })));
+      const later = await saveCheckpoint(server);
+      const task = taskRequest('later.task');
+      assert.equal((await sendTask(server, task)).status, 200);
+      const given = await nextTask(server, 'bors', { domains: ['later'], wait: 60 });
+      assert.equal(given.json?.task?.id, task.id, given.text);
+      for (const isAgain of [false, true]) {
+        const events = await readEvents(server);
+        assert.deepEqual(events.map((event) => event.data.content), [...contents.slice(0, -1), 'later']);
+        assert.ok(await canBeRead(server, checkpoints[0]));
+        assert.ok(await canBeRead(server, later));
+        const { json } = await get(server, `/v1/roundtable/tasks/${task.id}`);
+        assert.equal(json.state, 'claimed');
+        if (!isAgain) {
+          await server.stop();
+          server = await parleyFor(t, { data });
+        }
+      }
+    });
+  }
 });

@@ -291,6 +291,22 @@ static void test_the_store_survives_a_restart_of_both(void **state) {
     assert_int_equal(store(den), 2);
 }
 
+static off_t size_of_lock(const struct den *den) {
+    char path[128];
+    struct stat status;
+    snprintf(path, sizeof path, "%s/lock", den->folder);
+    assert_int_equal(stat(path, &status), 0);
+    return status.st_size;
+}
+
+static void test_the_lock_is_empty_after_a_child_that_ended_by_itself(void **state) {
+    struct den *den = *state;
+    start(den, false);
+    assert_true(size_of_lock(den) > 0);
+    stop_server(den);
+    assert_int_equal(size_of_lock(den), 0);
+}
+
 static void test_a_killed_child_is_restarted_on_its_port_with_its_store(void **state) {
     struct den *den = *state;
     start(den, false);
@@ -636,6 +652,7 @@ int main(int argc, char *argv[]) {
         TEST(test_its_secrets_are_for_its_owner_only),
         TEST(test_its_files_are_never_written_through_links),
         TEST(test_the_store_survives_a_restart_of_both),
+        TEST(test_the_lock_is_empty_after_a_child_that_ended_by_itself),
         TEST(test_a_killed_child_is_restarted_on_its_port_with_its_store),
         TEST(test_a_second_one_in_the_same_folder_is_refused),
         TEST(test_a_killed_parley_takes_its_child_along),

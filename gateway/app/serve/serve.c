@@ -439,8 +439,10 @@ static int start_nats(struct server *server) {
         return load_nats_identity(server);
     }
     const struct embedded_options options = {.data = data};
-    const struct embedded_events events = {
-        .trouble = child_trouble, .restarted = child_restarted, .context = server};
+    const struct embedded_events events = {.trouble = child_trouble,
+                                           .restarted = child_restarted,
+                                           .damaged = worker_log_damage,
+                                           .context = server};
     if (embedded_create(server->reactor, &options, &events, error, sizeof error,
                         &server->embedded) != PARLEY_OK) {
         return fail("cannot start nats-server", error);

@@ -123,7 +123,7 @@ static void on_renewed(void *context, const char *stream) {
     streams_renewed(worker->services.streams, stream);
 }
 
-static void on_damaged(void *context, const char *stream, uint64_t bytes) {
+void worker_log_damage(void *context, const char *stream, uint64_t bytes) {
     (void)context;
     log_event(LOG_NATS_DAMAGE, LOG_FIELDS(LOG_TEXT("stream", stream), LOG_NUMBER("bytes", bytes)));
 }
@@ -249,7 +249,7 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                             .unusable = on_unusable,
                                             .trouble = on_trouble,
                                             .renewed = on_renewed,
-                                            .damaged = is_first ? on_damaged : NULL,
+                                            .damaged = is_first ? worker_log_damage : NULL,
                                             .moved = on_moved,
                                             .unresponsive = on_unresponsive,
                                             .context = worker};

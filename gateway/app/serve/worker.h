@@ -94,3 +94,7 @@ struct reactor *worker_reactor(const struct worker *worker);
 
 /* Waits for the end of the thread and frees everything.  After: worker_drain. */
 void worker_destroy(struct worker *worker);
+
+/* Logs that nats-server has dropped `bytes` of a stream's files: an event of jetstream and of the
+ * embedded nats-server. `context` is ignored.  Threads: any. */
+void worker_log_damage(void *context, const char *stream, uint64_t bytes);

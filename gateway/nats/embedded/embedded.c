@@ -31,6 +31,7 @@
 
 #include <parley/buffer.h>
 
+#include "embedded_blocks.h"
 #include "embedded_fit.h"
 
 enum {
@@ -68,6 +69,7 @@ struct embedded {
     int64_t started_ms;
     int64_t backoff_ms;
     bool is_replaced; /* we killed it to start another */
+    bool is_old;      /* nats-server is older than 2.10 */
 };
 
 static void pause_ms(int ms) {
@@ -166,14 +168,39 @@ static bool write_configuration(struct embedded *embedded) {
         free(store);
     }
     parley_buffer_text(&text, " }\n");
-    bool is_written = store != NULL && parley_buffer_status(&text) == PARLEY_OK &&
-                      write_data(embedded, "nats.conf", parley_buffer_bytes(&text));
-    parley_buffer_clear(&text);
-    parley_buffer_format(&text, "nats://%s@127.0.0.1:%d\n", embedded->token, embedded->port);
-    is_written = is_written && parley_buffer_status(&text) == PARLEY_OK &&
-                 write_data(embedded, "nats.url", parley_buffer_bytes(&text));
+    const bool is_written = store != NULL && parley_buffer_status(&text) == PARLEY_OK &&
+                            write_data(embedded, "nats.conf", parley_buffer_bytes(&text));
     parley_buffer_finish(&text);
     return is_written;
+}
+
+/* Tells other programs how to connect. */
+static bool write_url(struct embedded *embedded) {
+    char text[sizeof embedded->url + sizeof embedded->token];
+    snprintf(text, sizeof text, "nats://%s@127.0.0.1:%d\n", embedded->token, embedded->port);
+    return write_data(embedded, "nats.url", parley_bytes_of(text));
+}
+
+/* ---- whether the last child ended by itself ---- */
+
+static bool ended_badly(const struct embedded *embedded) {
+    struct stat status;
+    return fstat(embedded->lock_fd, &status) == 0 && status.st_size > 0;
+}
+
+/* On the disk before the child writes anything. A full disk prevents that, and no start. */
+static void note_life(const struct embedded *embedded) {
+    static const char text[] = "nats-server runs, or did not end by itself\n";
+    if (pwrite(embedded->lock_fd, text, sizeof text - 1, 0) > 0) {
+        fsync(embedded->lock_fd);
+    }
+}
+
+/* What it has written is on the disk before that is noted: the power may fail later. */
+static void note_end(const struct embedded *embedded) {
+    if (syncfs(embedded->lock_fd) == 0 && ftruncate(embedded->lock_fd, 0) != 0) {
+        /* Then the next start takes longer. */
+    }
 }
 
 /* The log is the child's standard error, so that it has the reason of a crash as well. It is
@@ -344,14 +371,15 @@ static int reap(struct embedded *embedded) {
     return status;
 }
 
-static void end_child(struct embedded *embedded) {
+/* Returns: whether it ended by itself. */
+static bool end_child(struct embedded *embedded) {
     kill(embedded->pid, SIGTERM);
     for (int64_t end_ms = reactor_clock_ms() + STOP_PATIENCE_MS;
          !is_dead(embedded) && reactor_clock_ms() < end_ms;) {
         pause_ms(POLL_MS);
     }
     kill(embedded->pid, SIGKILL); /* it may be wedged by a full disk, and deaf to SIGTERM */
-    reap(embedded);
+    return WIFEXITED(reap(embedded));
 }
 
 /* ---- keeping it alive ---- */
@@ -483,12 +511,49 @@ static bool prepare(struct embedded *embedded, const struct embedded_options *op
 }
 
 /* After: prepare: the folder is locked. */
-static bool can_read_store(const struct embedded *embedded, char *error, size_t error_size) {
+static bool can_read_store(struct embedded *embedded, char *error, size_t error_size) {
     char *store = path_of(embedded, "store", "");
-    const bool can_read =
-        store == NULL || embedded_fits(embedded->binary, store, error, error_size);
+    const bool can_read = store == NULL || embedded_fits(embedded->binary, store, &embedded->is_old,
+                                                         error, error_size);
     free(store);
     return can_read;
+}
+
+static void on_cut(void *context, const char *stream, uint64_t bytes) {
+    const struct embedded *embedded = context;
+    if (embedded->events.damaged != NULL) {
+        embedded->events.damaged(embedded->events.context, stream, bytes);
+    }
+}
+
+/* A nats-server before 2.10 that finds a message damaged cuts the file off there, but goes on
+ * counting from that message's sequence: what it then adds to the file, and acknowledges, it never
+ * finds again. Started once more it counts right, if nothing was written before. So it is started
+ * and ended before anything can connect to it. */
+static bool start_to_repair(struct embedded *embedded) {
+    char *store = path_of(embedded, "store", "");
+    struct embedded_blocks *blocks = store != NULL ? embedded_blocks_note(store) : NULL;
+    const bool is_started = blocks != NULL && first_start(embedded);
+    if (is_started) {
+        end_child(embedded);
+        embedded_blocks_compare(blocks, on_cut, embedded);
+    }
+    embedded_blocks_free(blocks);
+    free(store);
+    return is_started;
+}
+
+static bool start(struct embedded *embedded) {
+    const bool is_sound = !embedded->is_old || !ended_badly(embedded) || start_to_repair(embedded);
+    note_life(embedded);
+    if (!is_sound || !first_start(embedded)) {
+        return false;
+    }
+    if (!write_url(embedded)) {
+        end_child(embedded);
+        return false;
+    }
+    return true;
 }
 
 static void make_secrets(struct embedded *embedded) {
@@ -522,8 +587,7 @@ enum parley_status embedded_create(struct reactor *reactor, const struct embedde
         embedded_destroy(embedded);
         return PARLEY_E_IO;
     }
-    if (!first_start(embedded) ||
-        reactor_watch_add(reactor, &embedded->death, EPOLLIN) != PARLEY_OK) {
+    if (!start(embedded) || reactor_watch_add(reactor, &embedded->death, EPOLLIN) != PARLEY_OK) {
         snprintf(error, error_size,
                  "nats-server (%s) does not start: see %s/nats.log, and check whether the disk "
                  "is full",
@@ -567,7 +631,9 @@ void embedded_destroy(struct embedded *embedded) {
     reactor_timer_clear(embedded->reactor, &embedded->log_check);
     if (embedded->pid != 0) {
         reactor_watch_remove(embedded->reactor, &embedded->death);
-        end_child(embedded);
+        if (end_child(embedded)) {
+            note_end(embedded);
+        }
         remove_url(embedded);
     }
     close_if_open(embedded->log_fd);

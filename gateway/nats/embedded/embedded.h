@@ -7,10 +7,12 @@
  * must be the one that lives as long as the process (the kernel ends the child with that thread).
  *
  * The data folder holds: lock (held with flock by parley and by the child: a folder is free when
- * both are gone), nats.conf and nats.url (mode 0600: they bear the token), nats.log, store/. */
+ * both are gone; not empty while a child runs, and after one that did not end by itself), nats.conf
+ * and nats.url (mode 0600: they bear the token), nats.log, store/. */
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <parley/status.h>
 
@@ -28,12 +30,16 @@ struct embedded_events {
      * often: `error` is for the log. Not called for an end that embedded_replace asked for. */
     void (*trouble)(void *context, const char *error);
     void (*restarted)(void *context); /* another child was started */
+    /* nats-server could not read the last `bytes` of a stream's files, and has dropped them. Only
+     * within embedded_create, and only of nats-server before 2.10. `stream` is borrowed. */
+    void (*damaged)(void *context, const char *stream, uint64_t bytes);
     void *context;
 };
 
 /* Locks the folder, writes the configuration and starts the child; returns when it answers, or
- * after 10 s.  `error` gets a sentence that says what is wrong and what to do, when it fails.
- * Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed,
+ * after 10 s. Where the last child did not end by itself, a nats-server before 2.10 is started
+ * twice (docs/adr/0036).  `error` gets a sentence that says what is wrong and what to do, when it
+ * fails. Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed,
  * it cannot read what a newer one has stored, … */
 enum parley_status embedded_create(struct reactor *reactor, const struct embedded_options *options,
                                    const struct embedded_events *events, char *error,

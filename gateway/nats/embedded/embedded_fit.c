@@ -79,16 +79,18 @@ static bool has_index(const char *store) {
     return is_found;
 }
 
-bool embedded_fits(const char *binary, const char *store, char *error, size_t error_size) {
+bool embedded_fits(const char *binary, const char *store, bool *is_old, char *error,
+                   size_t error_size) {
     char said[SAID_MAX];
     unsigned major, minor, patch;
+    *is_old = false;
     read_said(binary, said);
     const char *version = strstr(said, ": v");
     if (version == NULL || sscanf(version, ": v%u.%u.%u", &major, &minor, &patch) != 3) {
         return true;
     }
-    const bool is_new = major > NEW_MAJOR || (major == NEW_MAJOR && minor >= NEW_MINOR);
-    if (is_new || !has_index(store)) {
+    *is_old = major < NEW_MAJOR || (major == NEW_MAJOR && minor < NEW_MINOR);
+    if (!*is_old || !has_index(store)) {
         return true;
     }
     snprintf(error, error_size,
