@@ -11,7 +11,7 @@ enum media_type_parameters {
     MEDIA_TYPE_MALFORMED, /* not a list of parameters, or with more than one charset */
 };
 
-/* Reads what follows the first semicolon of `content_type`.  `charset`: the value without its
+/* Reads the text after the first semicolon of `content_type`.  `charset`: the value without its
  * quotes, cut off at MEDIA_TYPE_CHARSET_MAX - 1 bytes; "" without one. */
 enum media_type_parameters media_type_read(const char *content_type,
                                            char charset[MEDIA_TYPE_CHARSET_MAX]);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The names of a request's query options, to find the one that is given twice: which of the two
- * would count is a guess, and clients, proxies and servers guess differently. */
+/* The names of a request's query options, to find one that is given twice: it is a guess which of
+ * the two would count, and clients, proxies and servers guess differently. */
 
 #include <stdbool.h>
 #include <stddef.h>

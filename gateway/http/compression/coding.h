@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Content codings: how bytes are compressed. This layer knows no HTTP. */
+/* Content codings: how bytes are compressed. This layer does not depend on HTTP. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -22,15 +22,16 @@ enum coding {
 /* "identity", "gzip" or "zstd".  `coding`: not CODING_UNKNOWN. */
 const char *coding_name(enum coding coding);
 
-/* By its name in any case; gzip is also "x-gzip".  Returns: CODING_UNKNOWN. */
+/* Finds a coding by its name in any case; gzip is also "x-gzip".  Returns: CODING_UNKNOWN if there
+ * is no such coding. */
 enum coding coding_find(struct parley_bytes name);
 
-/* Appends `plain` compressed in one piece, better than an encoder does: for what is sent often.
- * `coding`: CODING_GZIP or CODING_ZSTD. */
+/* Appends `plain` compressed in one piece, better than an encoder does: for content that is sent
+ * often. `coding`: CODING_GZIP or CODING_ZSTD. */
 enum parley_status coding_compress(enum coding coding, struct parley_bytes plain,
                                    struct parley_buffer *out) PARLEY_MUST_CHECK;
 
-/* How much memory encoders may use together.  Threads: any. */
+/* The memory that encoders may use together.  Threads: any. */
 struct coding_quota {
     atomic_size_t max_bytes; /* may change at any time; 0: there are no encoders */
     atomic_size_t used_bytes;

@@ -2,27 +2,28 @@
 #pragma once
 
 /* Decompresses one stream of bytes, piece by piece: members of gzip or frames of zstd, one after
- * the other, and nothing else. It produces no more than it is asked for, so that a bomb costs what
- * its reader takes of it. */
+ * the other, and nothing else. It produces no more than it is asked for, so that a bomb costs only
+ * as much as its reader takes. */
 
 #include "coding.h"
 
 struct decoder;
 
-/* What is wrong with the data. */
+/* The fault of the data. */
 enum decoder_fault {
     DECODER_NO_FAULT,
-    DECODER_FOREIGN,    /* it is not in this coding */
-    DECODER_TRAILING,   /* what follows the end of a member or frame is not another one */
-    DECODER_DAMAGED,    /* within a member or frame */
-    DECODER_WINDOW,     /* zstd: the window is larger than DECODER_WINDOW_BYTES_MAX */
+    DECODER_FOREIGN,  /* it is not in this coding */
+    DECODER_TRAILING, /* the end of a member or frame is followed by something else than another one
+                       */
+    DECODER_DAMAGED,  /* within a member or frame */
+    DECODER_WINDOW,   /* zstd: the window is larger than DECODER_WINDOW_BYTES_MAX */
     DECODER_DICTIONARY, /* zstd: it needs a dictionary */
     DECODER_RATIO,      /* it becomes more than DECODER_RATIO_MAX times its length */
     DECODER_CUT,        /* it ends within a member or frame */
     DECODER_MEMORY,     /* out of memory */
 };
 
-/* What the coding `zstd` may have (RFC 9659). */
+/* The largest window of the coding `zstd` (RFC 9659). */
 #define DECODER_WINDOW_BYTES_MAX (8u << 20)
 /* gzip cannot reach it; the first DECODER_RATIO_FREE_BYTES are free. */
 #define DECODER_RATIO_MAX 2000u

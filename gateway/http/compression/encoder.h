@@ -14,7 +14,7 @@ struct encoder;
 #define ENCODER_OUTPUT_MIN 128u
 
 /* `coding`: CODING_GZIP or CODING_ZSTD.  Owns: `quota` is borrowed until encoder_destroy.
- * Returns: PARLEY_E_LIMIT: the quota has no room; PARLEY_E_MEMORY. */
+ * Returns: PARLEY_E_LIMIT if the quota has no room; PARLEY_E_MEMORY. */
 enum parley_status encoder_create(enum coding coding, struct coding_quota *quota,
                                   struct encoder **out) PARLEY_MUST_CHECK;
 void encoder_destroy(struct encoder *encoder);
@@ -27,7 +27,8 @@ size_t encoder_bound(size_t length);
  * least. */
 size_t encoder_room(size_t size);
 
-/* Compresses a piece of at most encoder_room(size) bytes into `out`.  `is_last`: and the end of the
- * stream, after which nothing may follow.  Returns: how many bytes it became, or -1: no memory. */
+/* Compresses a piece of at most encoder_room(size) bytes into `out`.  `is_last`: writes the end of
+ * the stream too; no further call is allowed.  Returns: the number of bytes written, or -1 if there
+ * is no memory. */
 ssize_t encoder_write(struct encoder *encoder, struct parley_bytes piece, bool is_last, char *out,
                       size_t size);

@@ -4,7 +4,7 @@
 /* The arithmetic of a rate: a bucket that holds what may be sent in two seconds, as a single number
  * (GCRA). That number is the time at which the bucket will be full again if nothing is sent; the
  * time from now until then is the *lead*, how far a sender is ahead of its rate. A bucket that was
- * never used and one that is full are the same, so a full one can be forgotten.
+ * never used is equal to a full one, so a full one can be forgotten.
  *
  * All of it is integers: nanoseconds of a monotonic clock that the caller reads. */
 
@@ -35,7 +35,7 @@ static inline int64_t rate_seconds(int64_t ns) {
     return (ns + RATE_SECOND_NS - 1) / RATE_SECOND_NS;
 }
 
-/* How much may be sent at once by one with this lead. */
+/* How much a sender with this lead may send at once. */
 static inline uint64_t rate_left(uint64_t per_s, int64_t lead_ns) {
     if (lead_ns >= RATE_BURST_NS) {
         return 0;
@@ -44,8 +44,8 @@ static inline uint64_t rate_left(uint64_t per_s, int64_t lead_ns) {
     return room_ns / RATE_SECOND_NS * per_s + room_ns % RATE_SECOND_NS * per_s / RATE_SECOND_NS;
 }
 
-/* How long until `count` may be sent at once; 0: now. What is more than a burst may be sent when
- * the bucket is full, and is owed afterwards: otherwise it could never be sent. */
+/* How long until `count` may be sent at once; 0: now. More than a burst may be sent when the bucket
+ * is full, and is owed afterwards: otherwise it could never be sent. */
 static inline int64_t rate_wait_ns(uint64_t per_s, int64_t lead_ns, uint64_t count) {
     const int64_t cost_ns = rate_cost_ns(per_s, count);
     const int64_t wait_ns =

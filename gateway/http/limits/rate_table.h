@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How far ahead of their rates senders are: a table of fixed size for any number of them, shared by
- * all workers (ADR 13). It knows no HTTP, and no clock: the caller says what time it is.
+/* Counts how far ahead of their rates senders are: a table of fixed size for any number of them,
+ * shared by all workers (ADR 13). It does not depend on HTTP or on a clock: the caller passes the
+ * time.
  *
  * A sender that is not ahead takes no place. Where all places that a sender may have are taken, the
  * one that is least ahead is given up: it has nearly recovered, and loses the least by being
- * forgotten. So an attacker who wants a sender that is limited to be forgotten has to bring all the
- * others in those places as far ahead, and cannot know who they are. */
+ * forgotten. So an attacker who wants a limited sender to be forgotten must bring all the others in
+ * those places as far ahead, and cannot know who they are. */
 
 #include <stddef.h>
 
@@ -18,17 +19,17 @@
 
 enum rate_unit { RATE_MESSAGES, RATE_BYTES, RATE_UNITS };
 
-/* How fast somebody may send.  0: as fast as it can. */
+/* How fast a sender may send.  0: as fast as it can. */
 struct rate {
     uint64_t per_s[RATE_UNITS];
 };
 
-/* What something costs. */
+/* The cost of a request. */
 struct rate_cost {
     uint64_t count[RATE_UNITS];
 };
 
-/* rate.h's leads.  0 where there is no limit. */
+/* The leads of rate.h.  0 where there is no limit. */
 struct rate_lead {
     int64_t ns[RATE_UNITS];
 };
@@ -39,7 +40,7 @@ static inline bool rate_is_limited(const struct rate *rate) {
     return rate->per_s[RATE_MESSAGES] > 0 || rate->per_s[RATE_BYTES] > 0;
 }
 
-/* Of the unit that takes longest; 0: `cost` can be taken now. */
+/* Returns the wait for the unit that takes longest; 0: `cost` can be taken now. */
 int64_t rate_wait_for(const struct rate *rate, const struct rate_lead *lead,
                       const struct rate_cost *cost);
 
@@ -51,12 +52,12 @@ void rate_table_destroy(struct rate_table *table);
  * monotonic clock, which may differ a little from thread to thread. */
 struct rate_lead rate_table_look(struct rate_table *table, const struct limit_key *key,
                                  int64_t now_ns);
-/* Takes `cost`, of both units or of none.
- * Returns: the lead after it or, where *out_is_taken is false, as it was. */
+/* Takes `cost`, of both units or of neither.
+ * Returns: the lead after it or, where *out_is_taken is false, the unchanged one. */
 struct rate_lead rate_table_take(struct rate_table *table, const struct limit_key *key,
                                  const struct rate *rate, const struct rate_cost *cost,
                                  int64_t now_ns, bool *out_is_taken);
-/* Takes it in any case: what was done already, or is owed as a penalty.  Returns: the lead after
+/* Takes the cost in any case: for work already done, or as a penalty.  Returns: the lead after
  * it. */
 struct rate_lead rate_table_charge(struct rate_table *table, const struct limit_key *key,
                                    const struct rate *rate, const struct rate_cost *cost,

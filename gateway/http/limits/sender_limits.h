@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What limits each sender, of all workers together. A sender is a name (a token's, say) or, of
- * those without one, an address. Names and addresses have tables of their own: however many
- * addresses somebody has, no name is pushed out of a table by them. */
+/* The limits of each sender, across all workers. A sender is a name (a token's, say) or, without a
+ * name, an address. Names and addresses have separate tables: however many addresses a client has,
+ * they push no name out of a table. */
 
 #include <stdatomic.h>
 
@@ -17,7 +17,7 @@ struct limit_sender {
     struct limit_key key;
 };
 
-/* How many of something each sender may have open. */
+/* How many of a thing each sender may have open. */
 struct limit_openings {
     struct tally *tally;
     _Atomic uint64_t max;
@@ -27,13 +27,13 @@ struct limit_openings {
 
 struct limits {
     struct limit_secret secrets[LIMIT_KINDS];
-    /* Of senders that have none of their own: limits_rate. */
+    /* of senders without a rate of their own: limits_rate */
     _Atomic uint64_t rate_per_s[RATE_UNITS];
     struct rate_table *rates[LIMIT_KINDS];
     struct limit_openings connections, streams;
 };
 
-/* What a request that is refused as invalid costs, in messages. */
+/* The cost, in messages, of a request that is refused as invalid. */
 #define LIMITS_INVALID_COST 4
 
 struct limits_options {
@@ -51,14 +51,14 @@ void limits_finish(struct limits *limits);
 /* Changes the rate of senders, and how many streams each may have.  Threads: any, at any time. */
 void limits_change(struct limits *limits, const struct limits_options *options);
 
-/* The rate of senders that have none of their own.  Threads: any. */
+/* Returns the rate of senders that have none of their own.  Threads: any. */
 struct rate limits_rate(const struct limits *limits);
 
 /* `name`: an address's network (peer.h) or a name, as its kind says.  Threads: any. */
 struct limit_sender limits_sender(const struct limits *limits, enum limit_kind kind,
                                   struct parley_bytes name);
 
-/* The sender opens one more.  `is_loopback`: its address is this machine's; it has no name.
- * Returns: false: it has as many as it may; otherwise *out_entry is for tally_leave. */
+/* Counts one more that the sender opens.  `is_loopback`: its address is this machine's; it has no
+ * name. Returns: false if it has as many as it may; otherwise *out_entry is for tally_leave. */
 bool limits_open(const struct limit_openings *openings, const struct limit_sender *sender,
                  bool is_loopback, struct tally_entry **out_entry);

@@ -11,7 +11,7 @@
 
 #include "http.h"
 
-/* Identifier, name, status, title, and advice: what the client can do about it. */
+/* Identifier, name, status, title, and advice: how the client can react. */
 #define PROBLEM_LIST(X)                                                                            \
     X(PROBLEM_MALFORMED, "malformed", 400, "The body cannot be read",                              \
       "The body could not be parsed, or broke another GW rule. The violations give the "           \
@@ -133,14 +133,15 @@ unsigned problem_count(void);
 const char *problem_name(enum problem problem);
 unsigned problem_status(enum problem problem);
 
-/* The problem with this name, of the server or of a protocol. Returns: PROBLEM_INTERNAL: there is
- * none. */
+/* Finds the problem with this name, of the server or of a protocol. Returns: PROBLEM_INTERNAL if
+ * there is none. */
 enum problem problem_of_name(const char *name);
 
 /* All text is static. */
 const struct parley_problem *problem_about(enum problem problem);
 
-/* Appends the RFC 9457 object. `instance` NULL: none.  `findings` NULL: no violations. */
+/* Appends the RFC 9457 object. `instance`: NULL if absent.  `findings`: NULL if there are no
+ * violations. */
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
                    const char *detail, const struct parley_findings *findings);
 

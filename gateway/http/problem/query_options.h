@@ -16,7 +16,7 @@ typedef bool query_option_fn(void *context, size_t number, const char *value);
 
 /* Gives the options of a request to `set`, in the order in which they come.
  * `options`: at most QUERY_OPTIONS_MAX rows; name NULL ends them.
- * Returns: false when it has answered what is wrong. */
+ * Returns: false when it has answered with the error. */
 bool query_options_read(struct http_request *request, const struct parley_option_help *options,
                         query_option_fn *set, void *context);
 

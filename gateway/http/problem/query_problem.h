@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The answers to a wrong query option, in the same words for every address. */
+/* The answers to a wrong query option, worded alike for every address. */
 
 #include "problem.h"
 #include "query_names.h"
@@ -10,11 +10,11 @@
  * ends with NULL, and may be empty. */
 void query_problem_unknown(struct http_request *request, const char *name,
                            const char *const names[]);
-/* `expected`: the values that it may have, or what its list may hold. */
+/* `expected`: the values that it may have, or the possible entries of its list. */
 void query_problem_value(struct http_request *request, const char *name, const char *value,
                          const char *expected);
 
-/* What is asked of every option: it is given once, and is text.  Owns: `seen` borrows the name.
- * Returns: false when it has answered. */
+/* Checks what every option must satisfy: it is given once, and is text.  Owns: `seen` borrows the
+ * name. Returns: false when it has answered. */
 bool query_option_is_sound(struct http_request *request, struct query_names *seen, const char *name,
                            const char *value);

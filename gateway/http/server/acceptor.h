@@ -21,7 +21,7 @@ struct tls_context;
 struct acceptor_connection {
     int fd; /* with TLS: the plain end */
     bool is_stream;
-    char *certificate;              /* the name of the client's; NULL: it has shown none */
+    char *certificate;              /* the name of the client's; NULL if it has shown none */
     int64_t certificate_expires_at; /* Unix time */
     union {
         struct sockaddr any;
@@ -29,19 +29,19 @@ struct acceptor_connection {
         struct sockaddr_in6 v6;
     } peer;
     socklen_t peer_length;
-    int64_t spoke_ms;            /* when its first bytes were seen before; 0: they were not */
-    struct tally_entry *opening; /* of its address; NULL: it is not counted */
+    int64_t spoke_ms;            /* when its first bytes were seen before; 0 if they were not */
+    struct tally_entry *opening; /* of its address; NULL if it is not counted */
 };
 
 struct acceptor_options {
     int listen_fd; /* borrowed */
     unsigned connections_max;
-    unsigned idle_timeout_s;                                /* 0: none */
-    int64_t head_timeout_ms;                                /* 0: none */
-    struct limits *limits;                                  /* NULL: none */
+    unsigned idle_timeout_s;                                /* 0: no limit */
+    int64_t head_timeout_ms;                                /* 0: no limit */
+    struct limits *limits;                                  /* NULL: no limits */
     struct tls_context *tls;                                /* NULL: plain TCP */
     int64_t handshake_timeout_ms;                           /* of TLS */
-    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; NULL: nothing is */
+    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; may be NULL */
     /* Takes over the descriptor; acceptor_release reports its end, also from within this call. */
     void (*serve)(void *context, const struct acceptor_connection *connection);
     /* Its address has as many as it may. Takes over the descriptor like `serve`. */
@@ -53,16 +53,16 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
                                    struct acceptor **out) PARLEY_MUST_CHECK;
 /* One of the connections that were handed over is closed.  `opening`: that connection's. */
 void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening);
-/* `fd` is about to be closed by what serves it, and its client must not take what it got for
- * whole: it gets a reset. */
+/* Marks that `fd` is about to be closed by its server, and that its client must not take the data
+ * it got for complete: the client gets a reset. */
 void acceptor_break(struct acceptor *acceptor, int fd);
-/* What was handed over as `fd` has the descriptor `next_fd` from now on. */
+/* The connection handed over as `fd` has the descriptor `next_fd` from now on. */
 void acceptor_renumber(struct acceptor *acceptor, int fd, int next_fd);
-/* How many were closed by those that served them, and have something left to send. */
+/* Returns how many were closed by their servers, and have something left to send. */
 size_t acceptor_closing_count(const struct acceptor *acceptor);
-/* How many are open: those that it has, and those that it has handed over. */
+/* Returns how many are open: those that it has, and those that it has handed over. */
 size_t acceptor_open_count(const struct acceptor *acceptor);
 struct tls_totals acceptor_tls_totals(const struct acceptor *acceptor);
-/* Takes no more, and closes those that were not handed over. */
+/* Accepts no further connection, and closes those that were not handed over. */
 void acceptor_stop(struct acceptor *acceptor);
 void acceptor_destroy(struct acceptor *acceptor);

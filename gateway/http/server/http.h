@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* HTTP for the rest of the gateway. Only mhd_daemon.c, http_answer.c and http_server.c know
- * libmicrohttpd: what serves a request gets bytes and gives an answer, now or later, and never has
- * to suspend or resume anything:
+/* HTTP for the rest of the gateway. Only mhd_daemon.c, http_answer.c and http_server.c use
+ * libmicrohttpd: the code that serves a request gets bytes and gives an answer, now or later, and
+ * never suspends or resumes anything itself:
  *
  *   - a handler that has not answered when its request has ended is waited for;
  *   - a body callback that takes fewer bytes than it is given is not given more until http_wake;
@@ -28,20 +28,20 @@ struct http_request;
 struct limits;
 struct tls_context;
 
-/* What serves one request. Any callback but `closed` may answer; once there is an answer neither
- * `body` nor `end` is called any more. */
+/* The callbacks that serve one request. Any of them but `closed` may answer; once there is an
+ * answer neither `body` nor `end` is called again. */
 struct http_handler {
     /* A piece of the body.  Returns: how many bytes were taken. NULL: the body is discarded.
-     * If a client goes away half-way, `closed` comes once all that it sent was taken. */
+     * If a client disconnects half-way, `closed` is called once all that it sent was taken. */
     size_t (*body)(void *state, struct http_request *request, struct parley_bytes bytes);
-    /* The body is whole. Answer here, or later from anywhere on this thread. NULL: the answer does
-     * not depend on it. */
+    /* The body is complete. Answer here, or later from anywhere on this thread. NULL: the answer
+     * does not depend on it. */
     void (*end)(void *state, struct http_request *request);
     /* The client has closed its sending half, or the whole connection: only writing to it shows
      * which. Of streams, and answers that take long. May be NULL. */
     void (*half_closed)(void *state, struct http_request *request);
-    /* The request is over, answered or not; `request` is gone after it. Free the state here. From
-     * now on nothing may answer or wake it, which is asserted.  May be NULL. */
+    /* The request has ended, answered or not; `request` is freed after it. Free the state here.
+     * From now on no code may answer or wake it, which is asserted.  May be NULL. */
     void (*closed)(void *state, bool is_complete);
 };
 
@@ -49,11 +49,11 @@ struct http_handler {
  * http_request_serve or answer. */
 typedef void http_begin_fn(void *context, struct http_request *request);
 
-/* What its handlers note of a request, for http_options.over alone. */
+/* The notes of a request's handlers, for http_options.over alone. */
 enum http_note {
     HTTP_NOTE_ROUTE,
     HTTP_NOTE_PROBLEM, /* that it was answered with */
-    HTTP_NOTE_KNOWN,   /* that what it showed was verified: what is kept is who sent it */
+    HTTP_NOTE_KNOWN,   /* it proved who sent it: that is the value kept */
     HTTP_NOTE_PARKED,  /* that it waited for something that may never come */
     HTTP_NOTE_COUNT
 };
@@ -65,14 +65,14 @@ enum http_remark {
     HTTP_REMARK_COUNT
 };
 
-/* A request that is over. */
+/* A request that has ended. */
 struct http_outcome {
-    unsigned status;  /* of its answer; 0: it had none */
+    unsigned status;  /* of its answer; 0 if it had none */
     bool is_complete; /* its client was sent all of it */
     int64_t began_ns; /* when its head was whole, on reactor_clock_ns's clock: the beginning of that
                          turn */
     uint64_t received_bytes, sent_bytes;  /* of the bodies, as they are on the wire */
-    unsigned char notes[HTTP_NOTE_COUNT]; /* 0: nothing was noted */
+    unsigned char notes[HTTP_NOTE_COUNT]; /* 0 if nothing was noted */
 };
 
 struct http_options {
@@ -81,40 +81,44 @@ struct http_options {
     size_t head_bytes_max;    /* 0: 16 KiB; up to 48 KiB */
     uint64_t body_bytes_max;  /* as it is sent; 0: any number */
     int64_t head_timeout_ms;  /* a head that is not whole by then is refused; 0: as idle_… */
-    size_t body_rate_bytes;   /* a second: a slower body is refused (http_deadline.c); 0: none */
-    struct limits *limits;    /* borrowed, shared by all servers; NULL: none */
+    size_t body_rate_bytes;   /* per second: a slower body is refused (http_deadline.c) */
+    struct limits *limits;    /* borrowed, shared by all servers; NULL: no limits */
     struct parley_bytes full_answer; /* borrowed: the answer, with its head, to a connection of an
                                         address that has as many as it may */
     struct tls_context *tls;         /* borrowed, shared by all servers; NULL: plain TCP */
     int64_t tls_handshake_timeout_ms;
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
-    size_t stream_memory_bytes;  /* the same, in the daemon that holds open streams */
-    /* For compressed answers, of all servers; borrowed. NULL: none are. */
+    size_t
+        stream_memory_bytes; /* like request_memory_bytes, in the daemon that holds open streams */
+    /* For compressed answers, of all servers; borrowed. NULL: no answer is compressed. */
     struct coding_quota *codings;
-    struct commit_queue *commit; /* what http_commit waits in; borrowed. NULL: nothing waits */
+    struct commit_queue *commit; /* http_commit waits in it; borrowed. NULL: no answer waits */
     /* Whether a request line opens a stream, judged by its first bytes, so that its connection
-     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  NULL: none does. */
+     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  NULL if no request
+     * does. */
     int (*is_stream)(struct parley_bytes start_of_request);
-    /* The same, judged by its whole head: of a request that came later on its connection, or whose
-     * line does not tell. The connection goes to the other daemon with it, and stays there.
-     * `waits`: its client would wait (http_request_wait_s).  NULL: none does. */
+    /* As is_stream, judged by the whole head: for a request that came later on its connection, or
+     * whose line does not decide it. The connection moves to the other daemon with it, and stays
+     * there. `waits`: the client is willing to wait (http_request_wait_s).  NULL if no request
+     * does. */
     bool (*stays_open)(const char *method, const char *path, bool waits);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
-     * can be read in two ways (400), one of them came too slowly (408) or is too large (413, 414,
-     * 431), or the head expects what cannot be (417), compresses the body more than once (415), or
-     * is of another version (505). The connection is closed after it. NULL: without a body. */
+     * is ambiguous (400), one of them came too slowly (408) or is too large (413, 414, 431), or the
+     * head expects something unsupported (417), compresses the body more than once (415), or is of
+     * another version (505). The connection is closed after it. NULL: without a body. */
     void (*refuse)(struct http_request *request, unsigned status, const char *detail);
-    /* Every request, once it is over, after its handler's `closed`; `context` is that of `begin`.
-     * NULL: nobody asks. */
+    /* Called for every request, once it has ended, after its handler's `closed`; `context` is that
+     * of `begin`. NULL: no such call. */
     void (*over)(void *context, const struct http_request *request,
                  const struct http_outcome *outcome);
 };
 
 /* Binds and listens.  Returns: the socket, to be shared by the servers of all reactors, or -1 with
- * *out_error a sentence (static) that says what to do.  `out_port`: the real one for port 0. */
+ * *out_error a sentence (static) that says how to fix it.  `out_port`: the real one for port 0. */
 int http_listen(const char *address, unsigned port, unsigned *out_port, const char **out_error);
-/* What http_listen would say, without listening.  Returns: static; NULL: nothing, or that the port
- * is in use, which it is by the server whose options are checked. */
+/* Checks an address as http_listen does, without listening.  Returns: the error of http_listen,
+ * static; NULL if there is none, or if the port is in use, which it is by the server whose options
+ * are checked. */
 const char *http_listen_fault(const char *address, unsigned port);
 
 /* Takes connections from `listen_fd` (borrowed; other servers may share it) once it is started. */
@@ -122,20 +126,20 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
                                       const struct http_options *options, http_begin_fn *begin,
                                       void *context, struct http_server **out) PARLEY_MUST_CHECK;
 
-/* Has every answer from now on close its connection. New connections are taken all the same, so
- * that `begin` can say why it serves no more; those that are idle stay open until their next answer
- * or http_server_destroy, for a client that is just sending a request deserves an answer to it. */
+/* Makes every answer from now on close its connection. New connections are still accepted, so that
+ * `begin` can say why it serves no more requests; idle ones stay open until their next answer or
+ * http_server_destroy, since a client that is just sending a request deserves an answer to it. */
 void http_server_drain(struct http_server *server);
 
 /* Changes body_bytes_max and body_rate_bytes of its options. */
 void http_server_bound_bodies(struct http_server *server, uint64_t body_bytes_max,
                               size_t body_rate_bytes);
 
-/* How many requests are being served (waiting, sending, streaming). Those that began after
- * http_server_drain are not counted: the end does not wait for them. */
+/* Returns how many requests are being served (waiting, sending, streaming). Those that began after
+ * http_server_drain are not counted: the shutdown does not wait for them. */
 size_t http_server_active_count(const struct http_server *server);
 
-/* How many connections are open. */
+/* Returns how many connections are open. */
 size_t http_server_connection_count(const struct http_server *server);
 
 /* Since the start. */
@@ -146,31 +150,32 @@ struct http_totals {
 };
 struct http_totals http_server_totals(const struct http_server *server);
 
-/* Ends every request at once and frees everything. When the reactor does not run any more: a
+/* Ends every request at once and frees everything. Call it when the reactor no longer runs: a
  * reactor does not let go of a turn. */
 void http_server_destroy(struct http_server *server);
 
 /* ---- the request ---- */
 
-/* Borrowed until `closed`. The path is not decoded: no path of parley's has a percent sign. */
+/* Borrowed until `closed`. The path is not decoded: no path of parley has a percent sign. */
 const char *http_request_method(const struct http_request *request);
 const char *http_request_path(const struct http_request *request);
 /* Visible ASCII: the client's X-Request-Id if it sent a good one, else 32 hex digits. */
 const char *http_request_id(const struct http_request *request);
-/* Who is at the other end of the connection.  Owns: borrowed until `closed`. */
+/* The peer at the other end of the connection.  Owns: borrowed until `closed`. */
 const struct peer *http_request_peer(const struct http_request *request);
-/* The name of the client's certificate (tls_name.h), "" if it has none that counts; NULL without a
+/* The name of the client's certificate (tls_name.h), "" if it has no valid one; NULL without a
  * certificate, or without TLS.  Owns: borrowed until `closed`. */
 const char *http_request_certificate(const struct http_request *request);
-/* Unix time; 0: there is no certificate. */
+/* Unix time; 0 if there is no certificate. */
 int64_t http_request_certificate_expires_at(const struct http_request *request);
-/* The host, with its port: of an absolute target, else of the header. NULL: there is none. */
+/* The host, with its port: of an absolute target, else of the header. NULL if absent. */
 const char *http_request_host(const struct http_request *request);
 /* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */
 const char *http_request_header(const struct http_request *request, const char *name);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */
 const char *http_request_query(const struct http_request *request, const char *name);
-/* How many seconds its client would wait for an answer (`Prefer: wait=N`); 0: it does not say. */
+/* How many seconds the client is willing to wait for an answer (`Prefer: wait=N`); 0 if it does not
+ * say. */
 uint32_t http_request_wait_s(const struct http_request *request);
 /* Calls `each` for every query option, until it returns false. */
 void http_request_each_query(const struct http_request *request,
@@ -179,13 +184,14 @@ void http_request_each_query(const struct http_request *request,
 /* The body's announced length, or -1 when it is chunked. */
 int64_t http_request_content_length(const struct http_request *request);
 
-/* Has the answer to this request wait, if its status is 2xx, until what was written before it is on
- * the disk (options.commit). Not a live one, whose source sees to that itself. */
+/* Makes the answer to this request wait, if its status is 2xx, until everything written before it
+ * is on the disk (options.commit). Not for a live one, whose source waits itself. */
 void http_commit(struct http_request *request);
-/* After http_commit: the same of an answer with any status, since it promises something, too. */
+/* After http_commit: extends the wait to an answer with any status, since that promises something,
+ * too. */
 void http_commit_refusal(struct http_request *request);
 
-/* Whether what is still to come of the body is discarded, since there is an answer. */
+/* Whether the rest of the body is discarded, since there is an answer. */
 bool http_request_is_discarding(const struct http_request *request);
 
 /* Notes something of the request; of several notes of a kind the last counts.  `value`: not 0. */
@@ -194,7 +200,7 @@ void http_request_note(struct http_request *request, enum http_note note, unsign
 /* The same with a text.  Copies it; without memory nothing is noted. */
 void http_request_remark(struct http_request *request, enum http_remark remark,
                          struct parley_bytes text);
-/* NULL: nothing was noted.  Owns: borrowed until http_options.over returns. */
+/* NULL if nothing was noted.  Owns: borrowed until http_options.over returns. */
 const char *http_request_remarked(const struct http_request *request, enum http_remark remark);
 
 /* Hands the request to `handler` (static).  Owns: state is the handler's, freed in its closed. */
@@ -202,15 +208,15 @@ void http_request_serve(struct http_request *request, const struct http_handler 
                         void *state);
 void *http_request_state(const struct http_request *request);
 
-/* Keeps something with the request's connection, in place of what was kept: what was verified for
+/* Keeps a value with the request's connection, in place of the previous one: a thing verified for
  * one request need not be verified for the next.  Owns: `release` frees it once it is replaced or
- * the connection is closed; NULL: nothing to free. */
+ * the connection is closed; NULL if there is nothing to free. */
 void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept));
-/* NULL: nothing was kept on this connection. */
+/* NULL if nothing was kept on this connection. */
 void *http_request_kept(const struct http_request *request);
 
-/* Body, answer or stream: something that could not go on can. Harmless at any time before
- * `closed`, any number of times. */
+/* Resumes a body, answer or stream that had to wait. Harmless at any time before `closed`, any
+ * number of times. */
 void http_wake(struct http_request *request);
 
 /* ---- the answer ---- */
@@ -219,24 +225,25 @@ void http_wake(struct http_request *request);
 void http_header(struct http_request *request, const char *name, const char *value);
 
 /* The answer may be compressed, where its client accepts that and it is no shorter than this, if
- * that is known; before http_respond. Of a stream each piece can be read as soon as it arrives. */
+ * its length is known; before http_respond. Each piece of a stream can be read as soon as it
+ * arrives. */
 #define HTTP_COMPRESSED_BYTES_MIN 1024u
 void http_compress(struct http_request *request);
 
 /* Answers; of several answers the first counts. X-Request-Id is added; HEAD gets the headers alone;
- * what is still coming of the body is read and thrown away first, so that the client sees the
- * answer (unless it waits for a 100-continue: then it is answered at once).  Copies `body`.
- * `content_type` NULL: no body. */
+ * the rest of the body is read and discarded first, so that the client sees the answer (unless it
+ * waits for a 100-continue: then it is answered at once).  Copies `body`. `content_type` NULL: no
+ * body. */
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body);
 
-/* The same with a body that stays as it is until the server is destroyed: it is not copied, however
- * many clients read it slowly. It is not compressed. */
+/* As http_respond, with a body that stays unchanged until the server is destroyed: it is not
+ * copied, however many clients read it slowly. It is not compressed. */
 void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
                        struct parley_bytes body);
 
 /* The connection will be closed after the answer. Before http_respond. When both come from the
- * begin callback, the answer does not wait for the body (and a client that goes on sending it may
+ * begin callback, the answer does not wait for the body (and a client that continues to send it may
  * not see the answer). */
 void http_close_after(struct http_request *request);
 
@@ -245,21 +252,21 @@ void http_close_after(struct http_request *request);
     (-2) /* it cannot be: break the chunking, so that no client takes it for                       \
             whole */
 
-/* Answers with what `read` gives, chunked: it writes up to `size` bytes and returns their number,
- * 0 for "nothing now, http_wake will follow", or one of the two above. It is not called after
- * `closed`, and not at all for HEAD. `state` is the handler's. */
+/* Answers with the output of `read`, chunked: it writes up to `size` bytes and returns their
+ * number, 0 for "nothing now, http_wake will follow", or one of the two above. It is not called
+ * after `closed`, and never for HEAD. `state` is the handler's. */
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size));
 
-/* The same, but written by live_response.c and at once: it may be called before the body has ended,
- * and then the body goes on to arrive. Whatever is woken in a turn leaves in one write. The
- * connection is closed after it.
+/* As http_respond_stream, but written by live_response.c and at once: it may be called before the
+ * body has ended, and then the body continues to arrive. All data woken in a turn leaves in one
+ * write. The connection is closed after it.
  *
- * While the client does not read, the source is not asked: a handler that would not have it go on
- * sending takes less of its body. A client that reads nothing and sends nothing for idle_timeout_s
- * is broken off; that of one which is gone is asked, for nothing, until what it sent was taken.
- * Where it cannot be live it is http_respond_stream, which discards what is still to come of a
- * body. */
+ * While the client does not read, the source is not asked: a handler that wants the client to pause
+ * takes less of its body. The answer to a client that reads nothing and sends nothing for
+ * idle_timeout_s is aborted; after a client has disconnected, its source is asked, to no effect,
+ * until all that it sent was taken. Where it cannot be live it is http_respond_stream, which
+ * discards the rest of a body. */
 void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
                        ssize_t (*read)(void *state, char *buffer, size_t size));
 

@@ -9,7 +9,7 @@
 
 /* Gives libmicrohttpd the answer. Only from its callback.  Returns: what the callback returns. */
 enum MHD_Result http_answer_send(struct http_request *request);
-/* The request is over. */
+/* Ends the answer of a request that has ended. */
 void http_answer_close(struct http_request *request);
-/* Has the connection closed after the answer, which may have been made already. */
+/* Makes the connection close after the answer, which may have been made already. */
 void http_answer_last(struct http_request *request);

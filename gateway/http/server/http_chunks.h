@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whether the framing of a chunked body is what RFC 9112, section 7.1, says, to the letter. It
- * leaves the data and takes the framing out. */
+/* Checks that the framing of a chunked body follows RFC 9112, section 7.1, to the letter. It keeps
+ * the data and removes the framing. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,12 +28,12 @@ struct http_chunks {
     enum http_chunks_phase phase;
     uint64_t left; /* of the chunk's data */
     size_t trailer_bytes;
-    const char *fault; /* NULL: none */
+    const char *fault; /* NULL if there is none */
 };
 
-/* Reads the next bytes of a body, up to its end, a fault, or a line that is not whole yet.
+/* Reads the next bytes of a body, up to its end, a fault, or an incomplete line.
  * `bytes`: begins where the last call stopped; the data of its chunks is moved together in it.
- * Returns: that data.  *used: how many bytes were read; the rest is to be shown again, with more,
- * or is not of this body. */
+ * Returns: that data.  *used: how many bytes were read; the rest must be passed again, with more,
+ * or does not belong to this body. */
 struct parley_bytes http_chunks_gather(struct http_chunks *chunks, char *bytes, size_t length,
                                        size_t *used);

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Compressed answers: between their source and what sends them (ADR 14). */
+/* Compression of answers: between their source and the code that sends them (ADR 14). */
 
 #include "http_internal.h"
 
-/* Whether the whole answer `body` is compressed, if http_compress was called; then in `scratch`,
- * which is initialised here and finished by the caller.  Returns: what to send. */
+/* Compresses the whole answer `body`, if http_compress was called, into `scratch`, which is
+ * initialised here and finished by the caller.  Returns: the bytes to send. */
 struct parley_bytes http_coding_whole(struct http_request *request, struct parley_bytes body,
                                       struct parley_buffer *scratch);
 /* The same of an answer that has a source: before its headers are written. */
 void http_coding_begin(struct http_request *request);
-/* What the source gives, compressed if the answer is: as http_respond_stream's `read`. Each piece
- * can be read by the client as soon as it arrives. */
+/* Reads from the source, and compresses if the answer is compressed: as http_respond_stream's
+ * `read`. The client can read each piece as soon as it arrives. */
 ssize_t http_coding_read(struct http_request *request, char *buffer, size_t size);
-/* The answer is over, or will be another one. */
+/* The answer has ended, or will be another one. */
 void http_coding_end(struct http_request *request);

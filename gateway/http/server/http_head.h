@@ -21,7 +21,7 @@ enum {
     HTTP_REWRITTEN_MAX = 160,
 };
 
-/* How long a head may be, and what is said of a longer one. */
+/* The maximum length of a head, and the text for a longer one. */
 struct http_head_bound {
     size_t bytes_max; /* up to HTTP_HEAD_MAX */
     char target_fault[96], head_fault[96];
@@ -35,15 +35,15 @@ struct http_place {
 /* One is used for all requests of a connection, one after the other. All text in it is borrowed
  * until the next http_head_read or http_head_finish. */
 struct http_head {
-    struct parley_buffer text;   /* what came; each name and value ends with a NUL */
+    struct parley_buffer text;   /* the received bytes; each name and value ends with a NUL */
     struct parley_buffer places; /* of the options, then of the headers */
     struct parley_buffer accept; /* the values of several Accept headers as one list */
     size_t option_count, field_count;
     uint64_t name_marks; /* a bit for each header's name, which others may have too */
     const char *method, *path;
-    const char *authority;  /* of an absolute target; NULL: it is not one */
-    const char *request_id; /* NULL: absent, or not a good one */
-    const char *fault;      /* NULL: none. The first one found stays */
+    const char *authority;  /* of an absolute target; NULL for any other */
+    const char *request_id; /* NULL if absent or invalid */
+    const char *fault;      /* NULL if there is none. The first one found stays */
     unsigned status;        /* of the answer to a head that has a fault */
     int64_t content_length; /* 0 where there is none */
     bool is_1_0, is_head;   /* HTTP/1.0; the method is HEAD */
@@ -54,13 +54,13 @@ struct http_head {
     unsigned coding_count; /* of Content-Encoding */
     unsigned authorization_count;
     bool has_wait;   /* a Prefer header has the preference `wait` … */
-    uint32_t wait_s; /* … for so many seconds; 0: none that can be read */
+    uint32_t wait_s; /* … for so many seconds; 0 if absent or unreadable */
 };
 
 void http_head_init(struct http_head *head);
 void http_head_finish(struct http_head *head);
 
-/* Gives back the memory of a large one; nothing of it is needed any more. */
+/* Releases the memory of a large head, which is no longer needed. */
 void http_head_release(struct http_head *head);
 
 /* Reads `raw`, from the method to the empty line.  Copies it.
@@ -68,29 +68,29 @@ void http_head_release(struct http_head *head);
 enum parley_status http_head_read(struct http_head *head,
                                   struct parley_bytes raw) PARLEY_MUST_CHECK;
 
-/* Makes it the head of a request that is refused: no options and no headers.
+/* Makes it the head of a refused request: no options and no headers.
  * `status`, `fault` (static): of the answer.  `is_head`: an answer to it has no body. */
 void http_head_refuse(struct http_head *head, unsigned status, const char *fault, bool is_head);
 
 /* `bytes_max` 0: HTTP_HEAD_USUAL. */
 void http_head_bound_init(struct http_head_bound *bound, size_t bytes_max);
 
-/* What is wrong with the part of a head that has come so far, so that its sender is not left
- * waiting for an answer until the rest comes. `from`: what was looked at before.
+/* Finds the fault in the part of a head that has come so far, so that its sender does not wait for
+ * an answer until the rest comes. `from`: the offset up to which it was checked before.
  * Returns: the fault (static, or in `bound`), or NULL.  *status: of the answer. */
 const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from,
                                    const struct http_head_bound *bound, unsigned *status);
 
-/* The same request in as few words as possible: all that the framing of bodies and answers has to
- * know of it.  `is_chunked`: whether its body will be.  `out`: HTTP_REWRITTEN_MAX bytes.  Returns:
- * its length. It is longer than what http_head_read was given by at most two bytes, where that had
- * no fault. */
+/* Writes an equivalent request in as few words as possible: only what the framing of bodies and
+ * answers needs.  `is_chunked`: whether its body will be.  `out`: HTTP_REWRITTEN_MAX bytes.
+ * Returns: its length. It is longer than the input of http_head_read by at most two bytes, where
+ * that had no fault. */
 size_t http_head_write(const struct http_head *head, bool is_chunked, char *out);
 
-/* Of several the first, but of Accept all (RFC 9110, section 5.3). NULL: absent.  `name`: in any
+/* Of several the first, but of Accept all (RFC 9110, section 5.3). NULL if absent.  `name`: in any
  * case. */
 const char *http_head_field(const struct http_head *head, const char *name);
-/* Decoded, a `+` being a blank, and a %00 the byte 0x01. NULL: absent. "" for `?follow`. */
+/* Decoded: a `+` is a blank, and a %00 the byte 0x01. NULL if absent. "" for `?follow`. */
 const char *http_head_option(const struct http_head *head, const char *name);
 /* Calls `each` for every query option, until it returns false. */
 void http_head_each_option(const struct http_head *head,

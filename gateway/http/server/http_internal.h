@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of HTTP share among themselves: the server, its daemons, its connections and their
+/* Declarations that the files of HTTP share: the server, its daemons, its connections and their
  * requests. acceptor.c accepts connections and distinguishes streams from requests; mhd_recv.c
  * reads their bytes, http_head.c and http_chunks.c check these; http_suspension.c and
- * http_request.c know what a request waits for, http_connection.c follows its client; http_answer.c
- * and live_response.c answer; mhd_daemon.c and http_server.c call libmicrohttpd. */
+ * http_request.c track what a request waits for, http_connection.c follows its client;
+ * http_answer.c and live_response.c answer; mhd_daemon.c and http_server.c call libmicrohttpd. */
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -21,7 +21,7 @@
 #include "mhd_recv.h"
 #include "reactor.h"
 
-/* A request lives inside its connection, which goes on: this makes a use after `closed` show. */
+/* A request is part of its connection, which continues: this makes a use after `closed` show. */
 #ifdef __SANITIZE_ADDRESS__
 #include <sanitizer/asan_interface.h>
 #else
@@ -42,11 +42,11 @@ enum {
 
 enum mhd_daemon_kind { HTTP_REQUESTS, HTTP_STREAMS, HTTP_DAEMON_COUNT };
 
-/* Why a connection is suspended. */
+/* The reason why a connection is suspended. */
 enum http_wait {
     HTTP_WAIT_NONE,
     HTTP_WAIT_BODY,   /* the body callback did not take all */
-    HTTP_WAIT_ANSWER, /* the request has ended, and has no answer yet or one that may not leave */
+    HTTP_WAIT_ANSWER, /* the request has ended, and has no answer, or one that may not leave */
     HTTP_WAIT_SOURCE, /* the source has nothing */
     HTTP_WAIT_LIVE,   /* the request has ended, and its live answer has not */
 };
@@ -64,7 +64,7 @@ enum http_answer_state { HTTP_UNANSWERED, HTTP_ANSWERED, HTTP_ANSWER_GIVEN };
  *
  * In SENT and BROKEN nothing more is written, and the rest of the body is discarded. */
 enum live_state {
-    LIVE_NONE, /* there is no such answer */
+    LIVE_NONE, /* no such answer */
     LIVE_HEAD, /* nothing of it has left */
     LIVE_OPEN,
     LIVE_ENDING,   /* its source has nothing more */
@@ -91,10 +91,10 @@ struct http_request {
     const char *id;
     int64_t content_length;           /* -1: chunked */
     int64_t received_length;          /* of the body, so far */
-    char *remarks[HTTP_REMARK_COUNT]; /* NULL: none */
+    char *remarks[HTTP_REMARK_COUNT]; /* NULL if absent */
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
-    struct encoder *encoder;       /* of an answer that is compressed; NULL: it is not */
+    struct encoder *encoder;       /* of a compressed answer; otherwise NULL */
     struct http_outcome outcome;   /* so far */
     enum http_wait wait;
     enum http_answer_state answer;
@@ -104,13 +104,13 @@ struct http_request {
     bool has_coded_end; /* the end of the compressed answer was written */
     bool is_late;       /* it began while the server drained */
     bool has_ended;     /* the body is whole */
-    bool has_wake;      /* woken since the callback that would have to wait was called */
-    bool is_woken;      /* on the server's list of those that go on */
+    bool has_wake;      /* woken since the callback that must wait was called */
+    bool is_woken;      /* on the server's list of requests that continue */
     bool has_failed;    /* no memory: close the connection */
     bool is_gone;       /* the client is */
-    bool is_closing;    /* its handler is being told of its end, and may not make it go on */
+    bool is_closing;    /* its handler is being told of its end, and may not resume it */
     bool has_waited;    /* its connection was suspended and resumed */
-    bool is_held_up;    /* the socket takes no more of the live answer at present */
+    bool is_held_up;    /* the socket accepts no more of the live answer at present */
     int64_t moved_ms;   /* when it was held up, or the body went on since */
     bool may_commit;    /* http_commit … */
     bool has_promised;  /* … and http_commit_refusal */
@@ -120,7 +120,7 @@ struct http_request {
     char own_id[2 * HTTP_ID_BYTES + 1];
 };
 
-/* What a client is in the middle of sending. */
+/* The part of a request that a client is sending. */
 enum http_receiving { HTTP_RECEIVING_NOTHING, HTTP_RECEIVING_HEAD, HTTP_RECEIVING_BODY };
 
 struct http_deadline {
@@ -133,7 +133,7 @@ struct http_deadline {
     TAILQ_ENTRY(http_connection) links;
 };
 
-/* What a connection begins with. */
+/* The initial state of a connection. */
 struct mhd_arrival {
     int fd;
     struct peer peer;
@@ -141,8 +141,8 @@ struct mhd_arrival {
     char *certificate;
     int64_t certificate_expires_at;
     int64_t spoke_ms;
-    struct parley_buffer pending; /* what came on the connection in whose stead it is … */
-    void *kept;                   /* … and what was kept there */
+    struct parley_buffer pending; /* received on the connection that it replaces … */
+    void *kept;                   /* … and the value kept there */
     void (*release_kept)(void *kept);
     TAILQ_ENTRY(mhd_arrival) links;
 };
@@ -154,19 +154,19 @@ struct http_connection {
     struct reactor_watch watch;
     struct peer peer;
     struct tally_entry *opening;    /* of the client's address; the acceptor's */
-    char *certificate;              /* the name of the client's; NULL: none */
-    int64_t certificate_expires_at; /* Unix time; 0: none */
+    char *certificate;              /* the name of the client's; NULL if absent */
+    int64_t certificate_expires_at; /* Unix time; 0 if absent */
     struct mhd_recv wire;
     struct http_deadline deadline;
     struct http_head head;            /* of `request` */
     struct parley_buffer headers;     /* of the answer: name, NUL, value, NUL, … */
-    struct parley_buffer held;        /* what the body callback has not taken … */
+    struct parley_buffer held;        /* bytes that the body callback has not taken … */
     size_t held_offset;               /* … from here on */
-    struct parley_buffer unsent;      /* of a live answer: its head, what the socket did not take */
-    size_t unsent_offset;             /* how much of that it has taken meanwhile */
+    struct parley_buffer unsent;      /* of a live answer: its head, bytes not yet accepted */
+    size_t unsent_offset;             /* how much of that it has accepted since */
     void *kept;                       /* for its handlers, from one request to the next … */
-    void (*release_kept)(void *kept); /* … NULL: nothing to free */
-    int next_fd;                      /* of the same socket, where it moves to; -1: it stays */
+    void (*release_kept)(void *kept); /* … NULL if there is nothing to free */
+    int next_fd;                      /* of the same socket, where it moves to; -1 if it stays */
     bool is_active;                   /* `request` is one */
     bool is_cut;                      /* its client is answered while it may have more to send */
     bool is_watched;
@@ -186,14 +186,14 @@ struct http_scratch {
     char back[HTTP_BACK_BYTES]; /* the chunk's end, the last chunk */
 };
 
-/* Of a body, as it was read last: its handler sees it there. One suffices, for libmicrohttpd calls
- * back for one connection before it reads from the next.  With 64 KiB the system calls of a body
- * cost less than its copying, and the piece, the results and what checks them fit a core's cache.
- */
+/* The last piece read of a body: its handler sees it there. One piece suffices, since libmicrohttpd
+ * calls back for one connection before it reads from the next.  With 64 KiB the system calls of a
+ * body cost less than its copying, and the piece, the results and the code that checks them fit a
+ * core's cache. */
 enum { HTTP_BODY_PIECE_BYTES = 64 * 1024 };
 
 struct http_piece {
-    const struct http_connection *connection; /* whose it is; NULL: it was taken */
+    const struct http_connection *connection; /* its connection; NULL: it was taken */
     struct parley_bytes body;                 /* within data */
     char data[HTTP_BODY_PIECE_BYTES];
 };
@@ -216,8 +216,8 @@ struct http_server {
     struct reactor_timer linger_timer;
     TAILQ_HEAD(, http_connection) receiving; /* whose clients are sending a request */
     struct reactor_timer receiving_timer;
-    char late_head[128], late_body[256]; /* what is said of one that is late … */
-    char large_body[160];                /* … or whose body is too long */
+    char late_head[128], late_body[256]; /* the text for a late one … */
+    char large_body[160];                /* … or for one with too long a body */
     struct http_head_bound head_bound;
     size_t unsent_bytes;            /* of all connections */
     size_t kept_bytes;              /* of all: received, and not taken by a handler */
@@ -236,7 +236,7 @@ struct http_server {
     } random;
     struct http_scratch scratch;
     struct http_piece piece;
-    char plain[HTTP_PIECE_BYTES]; /* what is being compressed */
+    char plain[HTTP_PIECE_BYTES]; /* the bytes being compressed */
 };
 
 /* So much of the answer's body is on its way. */
@@ -273,8 +273,7 @@ static inline struct http_server *http_server_of(const struct http_request *requ
 /* Not to be called for a connection that is in that state already. */
 void http_suspend(struct http_connection *connection);
 void http_resume(struct http_connection *connection);
-/* Has libmicrohttpd read from the connection without an event.  Not of one that is
- * suspended. */
+/* Makes libmicrohttpd read from the connection without an event.  Not for a suspended one. */
 void http_look_again(struct http_connection *connection);
 const char *http_reason(unsigned status);
 
@@ -283,23 +282,24 @@ const char *http_reason(unsigned status);
 /* Watches for the client's end from now on, and with EPOLLOUT for room for what is sent to it.
  * `events`: besides EPOLLRDHUP. */
 enum parley_status http_watch(struct http_connection *connection, uint32_t events);
-/* Its request is over, and another one may come. */
+/* Its request has ended, and another one may come. */
 void http_watch_idle(struct http_connection *connection);
-/* Has libmicrohttpd read from the connection in the next turn, without an event. */
+/* Makes libmicrohttpd read from the connection in the next turn, without an event. */
 void http_look_later(struct http_connection *connection);
 void http_look_at_ends(struct http_server *server);
 
 /* ---- http_suspension.c ---- */
 
-/* None of these may be called for a request that is closing, which would be on the list of those
- * that go on when it is freed: asserted. */
+/* None of these may be called for a request that is closing, which would be on the list of requests
+ * that continue when it is freed: asserted. */
 
 /* Suspends and resumes the connection. Going on is harmless when nothing waits. */
 void http_wait(struct http_request *request, enum http_wait wait);
 void http_go_on(struct http_request *request);
-/* Has the request go on in the next turn, not here: the caller may be in the middle of anything. */
+/* Makes the request continue in the next turn, not here: the caller may be in the middle of
+ * anything. */
 void http_queue(struct http_request *request);
-/* What was held is of no use any more. */
+/* Forgets the held bytes, which are no longer of use. */
 void http_forget_held(struct http_connection *connection);
 
 /* ---- http_request.c ---- */
@@ -316,13 +316,13 @@ enum parley_status http_take_body(struct http_request *request,
 /* The body is whole, or its end is reported again: has the handler answer, or waits for that.
  * Returns: PARLEY_E_IO when there will be no answer. */
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
-/* Those that were queued go on. */
+/* Continues the queued requests. */
 void http_go_on_with_queue(struct http_server *server);
 
 /* ---- http_deadline.c ---- */
 
 void http_deadlines_start(struct http_server *server);
-/* Writes what is said of a body that is too slow: after its bound has changed. */
+/* Writes the text for a body that is too slow: after its bound has changed. */
 void http_deadlines_describe_bound(struct http_server *server);
 void http_deadlines_stop(struct http_server *server);
 /* After each read. */
@@ -331,7 +331,7 @@ void http_deadline_forget(struct http_connection *connection);
 
 /* ---- http_connection.c ---- */
 
-/* Takes what `arrival` has.  Returns: PARLEY_E_MEMORY; finish it all the same. */
+/* Moves the contents of `arrival` here.  Returns: PARLEY_E_MEMORY; finish it all the same. */
 enum parley_status http_connection_init(struct http_connection *connection,
                                         struct mhd_daemon *daemon, struct MHD_Connection *mhd,
                                         struct mhd_arrival *arrival) PARLEY_MUST_CHECK;
@@ -346,12 +346,12 @@ void http_connection_keep(struct http_connection *connection, void *kept,
  * memory. */
 struct mhd_arrival *mhd_arrival_expect(struct http_server *server,
                                        const struct acceptor_connection *from);
-/* Its connection has begun.  Owns: the caller's.  Returns: NULL where none is expected. */
+/* Its connection has begun.  Owns: the caller's.  Returns: NULL where no arrival is expected. */
 struct mhd_arrival *mhd_arrival_take(struct http_server *server, int fd);
 void mhd_arrival_destroy(struct http_server *server, struct mhd_arrival *arrival);
-/* Its connection will not begin: the acceptor is told, unless it had begun. */
+/* Its connection will not begin: the acceptor is notified, unless it had begun. */
 void mhd_arrival_lose(struct http_server *server, int fd);
-/* Of all of them, once no daemon runs. */
+/* Frees all of them, once no daemon runs. */
 void mhd_arrivals_stop(struct http_server *server);
 
 /* ---- mhd_handover.c ---- */
@@ -359,17 +359,17 @@ void mhd_arrivals_stop(struct http_server *server);
 /* Its head, which libmicrohttpd has not seen, is whole.  Returns: whether the connection moves:
  * then libmicrohttpd is to be shown its end. */
 bool mhd_handover_begin(struct http_connection *connection);
-/* As it is closed.  Returns: false when it does not move; else what is to be served in its stead,
- * which borrows from it. */
+/* Called as the connection is closed.  Returns: false when it does not move; otherwise the
+ * connection to be served in its place, which borrows from it. */
 bool mhd_handover_next(struct http_connection *connection, struct acceptor_connection *out);
-/* `arrival` takes the place of `connection`, which loses what it had. */
+/* `arrival` takes the place of `connection`, which loses its contents. */
 void mhd_handover_give(struct http_connection *connection, struct mhd_arrival *arrival);
 
 /* ---- http_linger.c ---- */
 
 void http_linger_start(struct http_server *server);
 void http_linger_stop(struct http_server *server);
-/* Before `fd` is closed: its client may read what was written to it, though it sends on. It counts
- * as a connection of the acceptor's, and of its address's, until then.
+/* Call before `fd` is closed: its client may read what was written to it, though it is still
+ * sending. It counts as a connection of the acceptor's, and of its address's, until then.
  * Returns: false when there is nothing to wait for, or no memory. */
 bool http_linger(struct http_server *server, int fd, struct tally_entry *opening);

@@ -2,8 +2,8 @@
 #pragma once
 
 /* The address at the other end of a connection, without its port: for limits and for logs. IPv4 and
- * IPv6 have one form here, so that nothing that compares addresses has to distinguish them, and a
- * client is the same one whichever of the two sockets of a server it came to. */
+ * IPv6 have one form here, so that no comparison of addresses must distinguish them, and a client
+ * is recognised on either of the two sockets of a server. */
 
 #include <stdbool.h>
 
@@ -25,6 +25,6 @@ bool peer_is_loopback(const struct peer *peer);
 /* Writes "192.0.2.1" or "2001:db8::1". */
 void peer_text(const struct peer *peer, char out[PEER_TEXT_MAX]);
 
-/* What is counted as one sender: an IPv4 address; of IPv6 the first 64 bits, since who has one
- * such address has all of them.  Owns: borrowed from `peer`. */
+/* The part that is counted as one sender: an IPv4 address; of IPv6 the first 64 bits, since the
+ * owner of one such address has all of them.  Owns: borrowed from `peer`. */
 struct parley_bytes peer_network(const struct peer *peer);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of TLS share: a reactor's server and its connections. tls_context.c decides what
- * is negotiated; tls_socket.c reads and writes a connection's socket for OpenSSL; tls_handshake.c
- * is its beginning, tls_pump.c the rest; tls_server.c bounds all of them in number and time. */
+/* Declarations that the files of TLS share: a reactor's server and its connections. tls_context.c
+ * decides what is negotiated; tls_socket.c reads and writes a connection's socket for OpenSSL;
+ * tls_handshake.c is its beginning, tls_pump.c the rest; tls_server.c bounds all of them in number
+ * and time. */
 
 #include <stdbool.h>
 #include <sys/queue.h>
@@ -15,7 +16,7 @@
 #include "tls_server.h"
 
 enum {
-    TLS_PIECE_BYTES = 16384, /* what a record holds */
+    TLS_PIECE_BYTES = 16384, /* the payload of a record */
 };
 
 /* A connection's life; tls_move in tls_server.c makes every transition:
@@ -25,25 +26,26 @@ enum {
  *        │                       └─failed, with an alert─▶ LINGERING ◀─all sent┘
  *        └──plain text, which is answered──────────────────▲
  *
- * Each may end at once: the client is gone, too slow, or there is no memory. */
+ * Each may end at once: the client has disconnected, is too slow, or there is no memory. */
 enum tls_state {
-    TLS_SILENT, /* nothing came yet, and there is no SSL */
+    TLS_SILENT, /* nothing was received, and there is no SSL */
     TLS_HANDSHAKE,
     TLS_OPEN,
-    TLS_CLOSING,   /* what the plain end wrote is still to be sent */
-    TLS_LINGERING, /* closing now could take from the client what it has not read yet */
+    TLS_CLOSING,   /* bytes that the plain end wrote are still to be sent */
+    TLS_LINGERING, /* closing now could discard data that the client has not read */
     TLS_STATE_COUNT,
 };
 
-/* What is known of a connection's TCP socket. */
+/* The known state of a connection's TCP socket. */
 enum tls_net {
     TLS_NET_READY,   /* it may have something to read */
     TLS_NET_DRAINED, /* the last read took all there was, and no event came since */
     TLS_NET_ENDING,  /* the client has ended its sending half: it is read to its end */
-    TLS_NET_LOST,    /* so has the other one: what came is still read, and nothing written */
+    TLS_NET_LOST, /* the other half has ended too: received data is still read, and nothing written
+                   */
 };
 
-/* What one direction of a connection waits for. */
+/* The event that one direction of a connection waits for. */
 enum tls_await {
     TLS_AWAITS_NOTHING,
     TLS_AWAITS_NET_IN,
@@ -58,12 +60,11 @@ enum tls_phase {
     TLS_OVER,
 };
 
-/* One direction. What its sink did not take is held, and until that is gone its source is not
- * read. */
+/* One direction. Data that its sink did not take is held, and its source is not read until then. */
 struct tls_flow {
     enum tls_await awaits;
     enum tls_phase phase;
-    char *held; /* NULL: nothing */
+    char *held; /* NULL if empty */
     size_t held_offset, held_length;
 };
 
@@ -71,7 +72,7 @@ struct tls_connection {
     struct tls_server *server;
     SSL *ssl; /* from HANDSHAKE to CLOSING */
     struct reactor_watch net;
-    struct reactor_watch plain; /* fd -1: there is none */
+    struct reactor_watch plain; /* fd -1 if there is none */
     int given_fd;               /* the other end, while it is open */
     void *tag;
     enum tls_state state;
@@ -79,7 +80,7 @@ struct tls_connection {
     enum tls_net net_state;
     bool has_net_ended; /* the client's end was read */
     bool is_due;
-    bool is_broken; /* the client is not to take what it gets for whole */
+    bool is_broken; /* the client must not take the data it gets for complete */
     size_t discarded_bytes;
     int64_t due_ms;
     TAILQ_ENTRY(tls_connection) links;     /* in the queue of its state */
@@ -88,12 +89,12 @@ struct tls_connection {
 
 TAILQ_HEAD(tls_list, tls_connection);
 
-/* Connections in states that have the same time limit, the first to reach it first. */
+/* Connections in states that have an equal time limit, the first to reach it first. */
 struct tls_queue {
     struct tls_server *server;
     struct tls_list connections;
     size_t count;
-    int64_t limit_ms; /* 0: none */
+    int64_t limit_ms; /* 0: no limit */
     struct reactor_timer timer;
 };
 
@@ -112,7 +113,7 @@ struct tls_server {
     struct tls_queue queues[TLS_QUEUE_COUNT];
     struct tls_list due, due_handshakes;
     struct tls_totals totals;
-    char piece[TLS_PIECE_BYTES]; /* on its way through; at the end of a call it is free */
+    char piece[TLS_PIECE_BYTES]; /* data on its way through; free at the end of a call */
 };
 
 /* ---- tls_context.c ---- */
@@ -128,31 +129,31 @@ BIO_METHOD *tls_socket_method(void);
 /* ---- tls_server.c ---- */
 
 void tls_move(struct tls_connection *connection, enum tls_state to);
-/* Has it go on in the turn. */
+/* Makes it continue in this turn. */
 void tls_queue_due(struct tls_connection *connection);
 /* An event that `flow` may have waited for. */
 void tls_resume(struct tls_flow *flow, enum tls_await what);
-/* Its time limit begins again. */
+/* Restarts its time limit. */
 void tls_renew(struct tls_connection *connection);
 /* Closes and frees it. */
 void tls_end(struct tls_connection *connection);
 
 /* ---- tls_handshake.c ---- */
 
-/* One step of it. The connection may be gone afterwards. */
+/* Does one step of it. The connection may be freed afterwards. */
 void tls_handshake_go_on(struct tls_connection *connection);
 
 /* ---- tls_pump.c ---- */
 
-/* Moves what can be moved, up to a limit. The connection may be gone afterwards, but not while it
- * is OPEN. */
+/* Moves the data that can be moved, up to a limit. The connection may be freed afterwards, but not
+ * while it is OPEN. */
 void tls_pump_go_on(struct tls_connection *connection);
-/* Sends what can be sent at once. */
+/* Sends the data that can be sent at once. */
 void tls_pump_flush(struct tls_connection *connection);
 /* Makes a pair of sockets, and gives away one of them.  Returns: PARLEY_E_IO. */
 enum parley_status tls_pump_open(struct tls_connection *connection,
                                  int *out_plain_fd) PARLEY_MUST_CHECK;
-/* Nothing is held any more, and our end of the pair is closed. Harmless at any time. */
+/* Drops all held data, and closes our end of the pair. Harmless at any time. */
 void tls_pump_close(struct tls_connection *connection);
-/* Nothing more is sent. The connection may be gone afterwards. */
+/* Sends nothing more. The connection may be freed afterwards. */
 void tls_linger(struct tls_connection *connection);
