@@ -7,6 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <parley/protocol.h>
+
 struct channel;
 struct tls_files;
 
@@ -20,8 +22,7 @@ enum durability {
     DURABILITY_SERVER,  /* the servers of --nats see to it: the operator says so */
 };
 
-/* What happens to messages of a conversation that is halted. */
-enum on_halt { ON_HALT_REFUSE, ON_HALT_IGNORE };
+#define CONFIGURATION_PROTOCOLS_MAX 16
 
 struct configuration {
     const char *listen;       /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
@@ -41,14 +42,9 @@ struct configuration {
     const char *tokens;        /* the file, which must exist; NULL: none was given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
     bool bind_sender;          /* a sender must have the name of the token */
-    bool escalate;             /* parley_options.escalate of requests that do not say */
-    uint64_t on_halt;          /* enum on_halt */
     bool first_token;          /* make one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
     bool quarantine;           /* keep what was refused as invalid */
-    uint64_t lifecycle;        /* enum parley_lifecycle */
-    uint64_t checkpoints_keep; /* of an agent, in the object store */
-    uint64_t wal;              /* likewise, of logs */
     uint64_t durability;       /* enum durability */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
@@ -81,6 +77,10 @@ struct configuration {
     bool tls_client_optional;       /* a client may have none */
     int64_t tls_handshake_timeout_ms;
 
+    /* The options of each protocol, in the order of parley_protocols; those that only a request can
+     * give are 0. */
+    union parley_option_value values[CONFIGURATION_PROTOCOLS_MAX][PARLEY_OPTIONS_MAX];
+
     /* the parts of `listen` */
     char address[64];
     unsigned port;
@@ -92,3 +92,18 @@ struct configuration {
 
     void *storage; /* private: an arena for the texts above */
 };
+
+/* The values of a protocol's options, by their index.  `channel`: of it, in
+ * configuration->channels; in the other functions, the channels have that of `protocol`. */
+const union parley_option_value *configuration_values(const struct configuration *configuration,
+                                                      const struct channel *channel);
+/* The value of one of them that is a choice or a count. */
+uint64_t configuration_number(const struct configuration *configuration,
+                              const struct parley_protocol *protocol,
+                              const struct parley_option *option);
+/* Whether earlier messages decide on later ones, of a protocol that has facts. */
+enum parley_lifecycle configuration_lifecycle(const struct configuration *configuration,
+                                              const struct parley_protocol *protocol);
+/* Whether messages of a halted conversation are refused; false for a protocol without halts. */
+bool configuration_obeys_halts(const struct configuration *configuration,
+                               const struct parley_protocol *protocol);

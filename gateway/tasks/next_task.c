@@ -576,10 +576,11 @@ void tasks_serve_next(struct tasks *tasks, struct http_request *request,
         !request_options_read(&options, request) || !is_plain(&options, request)) {
         return;
     }
-    if (gateway->configuration->lifecycle == PARLEY_LIFECYCLE_OFF) {
-        problem_respond(request, PROBLEM_NOT_FOUND,
-                        "This server decides on no claims (--lifecycle off), so it hands out no "
-                        "tasks.");
+    if (configuration_lifecycle(gateway->configuration, protocol) == PARLEY_LIFECYCLE_OFF) {
+        problem_respond_format(request, PROBLEM_NOT_FOUND,
+                               "This server decides on no claims (--%s off), so it hands out no "
+                               "tasks.",
+                               protocol->facts->mode->help.name);
         return;
     }
     if (tasks_are_queue(gateway, protocol)) {

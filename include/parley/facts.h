@@ -14,8 +14,17 @@
 #include <parley/status.h>
 
 struct parley_message;
+struct parley_option;
 
 #define PARLEY_FACT_KEYS_MAX 3
+
+/* Whether earlier messages decide on this one (parley_facts_kind.decide). */
+enum parley_lifecycle {
+    PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
+    PARLEY_LIFECYCLE_ON,
+    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of;
+                                of a log, its holes */
+};
 
 /* What is known from earlier messages. Anybody who can write to the bucket may have written the
  * values.  Owns: all is borrowed, as long as the message is used. */
@@ -76,7 +85,10 @@ struct parley_facts_kind {
      * them; later ones are decided on by parley_decision.count. Appends what `decide` has to know
      * of such a message, from any publisher; nothing: it says nothing. */
     enum parley_status (*of)(struct parley_bytes payload, struct parley_buffer *out);
-    /* What follows for a valid message from options.known, options.lifecycle and
+    /* Of protocol->options, a choice: its value is an enum parley_lifecycle. NULL: it is always
+     * PARLEY_LIFECYCLE_ON. */
+    const struct parley_option *mode;
+    /* What follows for a valid message from options.known, the value of `mode` and
      * options.now_seconds. Warnings go to findings_report(), of rules that span messages. For a
      * message that is stored already (options.stored_subject), now_seconds is the time at which it
      * was stored, and PUBLISH says which fact it leaves. */

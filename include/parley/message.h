@@ -6,23 +6,13 @@
 
 #include <parley/arena.h>
 #include <parley/findings.h>
+#include <parley/option.h>
 #include <parley/protocol.h>
-
-/* Whether earlier messages decide on this one (facts->decide). */
-enum parley_lifecycle {
-    PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
-    PARLEY_LIFECYCLE_ON,
-    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of;
-                                of a log, its holes */
-};
 
 /* What a request asks for. Time and ids are passed in: plugins are pure. */
 struct parley_options {
-    bool strict;                /* VLP: earned confidence on every type */
     bool stamp;                 /* fill absent id, protocol, version and timestamp */
-    const char *from;           /* supervisor: the sending side, or NULL */
-    const char *agent;          /* supervisor: whose message it is, or NULL */
-    const char *domain;         /* Round Table: the domain of a reply, or NULL */
+    const char *agent;          /* whose message it is, if messages name no sender; or NULL */
     const char *now;            /* for stamp: RFC 3339 in UTC */
     int64_t now_seconds;        /* Unix time, for stamp and for what may be past; 0: not asked */
     const char *fresh_id;       /* for stamp: a new UUID */
@@ -30,35 +20,26 @@ struct parley_options {
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
     const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
-    enum parley_lifecycle lifecycle;
     const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
     bool has_object; /* read again: it may point to an object. Stored with the header that says so;
                         or nobody knows, and it is not sent anywhere */
-    bool escalate;   /* VLP: have unearned claims reviewed, not refused */
+    union parley_option_value values[PARLEY_OPTIONS_MAX]; /* of protocol->options, by index */
 };
 
 enum parley_option_result {
     PARLEY_OPTION_SET,
-    PARLEY_OPTION_UNKNOWN, /* no protocol has this option */
+    PARLEY_OPTION_UNKNOWN, /* no protocol has this option of requests */
     PARLEY_OPTION_INVALID, /* the value is not allowed */
 };
 
-/* Sets an option by its name in a query or on the command line.
+/* Sets an option by its name in a query or on the command line, for messages of `protocol` (NULL:
+ * for those of any; the options of one protocol alone do nothing).
  * Owns: `value` is borrowed as long as the options are used.  `out_wants`: the allowed values, for
  * an error text. */
-enum parley_option_result parley_options_set(struct parley_options *options, const char *name,
-                                             const char *value, const char **out_wants);
-
-/* What documents say of an option of a request. */
-struct parley_option_help {
-    const char *name;
-    const char *does;   /* one sentence, Markdown */
-    const char *wants;  /* the allowed values, for an error text */
-    const char *schema; /* of a value, as JSON Schema */
-};
-
-/* Returns: NULL when no option has that name. */
-const struct parley_option_help *parley_option_help(const char *name);
+enum parley_option_result parley_options_set(struct parley_options *options,
+                                             const struct parley_protocol *protocol,
+                                             const char *name, const char *value,
+                                             const char **out_wants);
 
 #define PARLEY_READER_MEMORY_BYTES 256
 
@@ -80,7 +61,7 @@ struct parley_message {
     bool is_decoded;         /* no GW rule stopped it */
     bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
     bool is_certain;         /* decode has found the verdict: `findings` are all that there is */
-    bool is_escalated;       /* options.escalate has changed it */
+    bool is_escalated;       /* protocol->escalate has changed it */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
@@ -102,10 +83,10 @@ void parley_message_init(struct parley_message *message, const struct parley_sch
 void parley_message_reset(struct parley_message *message);
 void parley_message_finish(struct parley_message *message);
 
-/* Decodes (and stamps, if asked) and validates `sent`, and escalates it, if asked. Afterwards the
- * findings are complete, and the message is valid unless findings.has_error. Owns: `sent` and the
- * texts of `options` are borrowed until the next reset. Returns: PARLEY_OK for invalid messages
- * too; any other status: there is no verdict. */
+/* Decodes (and stamps, if asked) and validates `sent`, and escalates it (protocol->escalate).
+ * Afterwards the findings are complete, and the message is valid unless findings.has_error. Owns:
+ * `sent` and the texts of `options` are borrowed until the next reset. Returns: PARLEY_OK for
+ * invalid messages too; any other status: there is no verdict. */
 enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
                                         const struct parley_codec *codec,
                                         const struct parley_options *options,

@@ -7,12 +7,15 @@
 #include <parley/buffer.h>
 
 struct parley_message;
+struct parley_option;
 
 struct parley_objects {
-    const char *bucket; /* of the object store */
-    unsigned days;      /* for how long it keeps an object */
-    unsigned type;      /* of the messages: index into protocol->types */
-    const char *member; /* top-level key of the member */
+    const char *bucket;               /* of the object store */
+    const struct parley_option *keep; /* of protocol->options, a count: how many objects of an agent
+                                         are kept */
+    unsigned days;                    /* for how long it keeps an object */
+    unsigned type;                    /* of the messages: index into protocol->types */
+    const char *member;               /* top-level key of the member */
     /* Appends, as JSON, the message by which the other side acknowledges that such a message is
      * stored, up to the value of its last member, the id; that and a closing brace follow. It is
      * valid, and the same for the same message.  `size`: in bytes, of what is stored.  NULL: the

@@ -8,16 +8,18 @@
 #include <parley/bytes.h>
 
 struct parley_codec;
+struct parley_option;
 
 /* Owns: everything is borrowed. */
 struct parley_pipe_refusal {
-    const char *from;            /* the side whose message was refused: a value of `from` */
+    const char *from;            /* the side whose message was refused */
     int64_t now_seconds;         /* Unix time */
     struct parley_bytes message; /* why, for people */
     struct parley_bytes details; /* the same for programs: a JSON object */
 };
 
 struct parley_pipe {
+    const struct parley_option *from;  /* of protocol->options: by it a request names its side */
     const struct parley_codec *codec;  /* the frames */
     const struct parley_codec *single; /* of what is in a frame */
     /* The side that the side `from` talks to.  Returns: static. */

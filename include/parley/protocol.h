@@ -10,6 +10,7 @@
 #include <parley/facts.h>
 #include <parley/findings.h>
 #include <parley/halts.h>
+#include <parley/option.h>
 #include <parley/rule.h>
 #include <parley/status.h>
 
@@ -18,7 +19,6 @@ struct parley_message;
 struct parley_objects;
 struct parley_restore;
 struct parley_work_kind;
-struct parley_options;
 struct parley_pipe;
 struct parley_schema;
 
@@ -142,6 +142,7 @@ struct parley_protocol {
     const char *const *lanes;      /* NULL-terminated; NULL: none */
     const char *const *priorities; /* likewise; the most urgent one last: under overload it is
                                       refused last */
+    bool has_domains;              /* messages may belong to a domain */
     bool has_receivers;            /* messages may name receivers; one that names none is for all */
     /* Thread names are compared case-insensitively. */
     bool is_thread_caseless;
@@ -154,8 +155,8 @@ struct parley_protocol {
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
     const struct parley_problem *problems;    /* its own; NULL name ends it; NULL: none */
-    const char *const *options; /* NULL-terminated: the options of a request that concern it,
-                                   besides stamp; NULL: none */
+    const struct parley_option *options; /* its own, at most PARLEY_OPTIONS_MAX (parley/option.h);
+                                            NULL name ends it; NULL: none */
 
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.
@@ -207,8 +208,8 @@ struct parley_protocol {
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
-    /* With options.escalate, of an invalid message: where people are to judge it instead of having
-     * it refused, changes its text, facts and findings so that it is valid, and sets is_escalated.
+    /* Of an invalid message: where options say that people are to judge it instead of having it
+     * refused, changes its text, facts and findings so that it is valid, and sets is_escalated.
      * NULL: nothing is escalated. */
     enum parley_status (*escalate)(struct parley_message *message);
 

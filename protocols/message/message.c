@@ -179,8 +179,7 @@ static enum parley_status check_speaker(struct parley_message *message) {
 /* The last step, so that the other rules judge what was sent. */
 static enum parley_status escalate(struct parley_message *message) {
     const struct parley_protocol *protocol = message->protocol;
-    const bool is_asked = message->options.escalate && protocol->escalate != NULL;
-    return is_asked && message->is_decoded && message->findings.has_error
+    return protocol->escalate != NULL && message->is_decoded && message->findings.has_error
                ? protocol->escalate(message)
                : PARLEY_OK;
 }

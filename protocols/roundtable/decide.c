@@ -205,7 +205,7 @@ static enum parley_status warn(struct deciding *deciding, const struct objection
 }
 
 static bool is_strict(const struct deciding *deciding) {
-    return deciding->message->options.lifecycle == PARLEY_LIFECYCLE_STRICT;
+    return roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_STRICT;
 }
 
 /* Without a fact: it changes nothing of the task. */
@@ -328,7 +328,7 @@ static const struct roundtable_fact *trace_of_request(const struct deciding *dec
 static enum parley_status decide_request(struct deciding *deciding) {
     const struct roundtable_fact *request = &deciding->task.request;
     const struct roundtable_fact *trace = trace_of_request(deciding);
-    if (deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF) {
         return publish(deciding, NULL, NULL, write_request);
     }
     if (!request->is_there && trace == NULL) {
@@ -391,7 +391,7 @@ static bool was_made_before_the_end(const struct deciding *deciding) {
 
 static enum parley_status decide_claim(struct deciding *deciding) {
     const struct roundtable_fact *claim = &deciding->task.claim;
-    if (deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
     }
     if (was_made_before_the_end(deciding)) {
@@ -433,7 +433,7 @@ static bool is_unheard_of(const struct roundtable_task *task) {
  * of the requester, or to know that there is such a task. */
 static bool awaits_request(const struct deciding *deciding, bool is_end) {
     const struct roundtable_task *task = &deciding->task;
-    const bool is_off = deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF;
+    const bool is_off = roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF;
     const bool is_of_another = task->claim.is_there && !is_holder(deciding) && !task->end.is_there;
     const bool is_needed = is_end || is_of_another || (is_unheard_of(task) && !is_off);
     return is_needed && !task->request.is_there && !deciding->known->is_final;
@@ -449,7 +449,8 @@ static enum parley_status decide_report(struct deciding *deciding) {
     if (awaits_request(deciding, is_end)) {
         return ask_again(deciding);
     }
-    if (deciding->message->options.lifecycle == PARLEY_LIFECYCLE_OFF || is_the_end(deciding)) {
+    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF ||
+        is_the_end(deciding)) {
         return PARLEY_OK;
     }
     if (is_late || (has_ended_or_expired(deciding) && !(is_end && is_requester(deciding)))) {

@@ -64,6 +64,7 @@ static unsigned sender_field(const struct parley_message *message) {
 static const struct parley_facts_kind facts = {
     .bucket = "parley_tasks",
     .subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
+    .mode = &roundtable_options[ROUNDTABLE_OPTION_LIFECYCLE],
     .decide = roundtable_decide,
 };
 
@@ -78,6 +79,7 @@ const struct parley_protocol roundtable_protocol = {
     .message_bytes_max = 1 << 20,
     .types = roundtable_types,
     .priorities = roundtable_priorities,
+    .has_domains = true,
     .has_receivers = true,
     .is_thread_caseless = true, /* a UUID (RT-001, RT-008) */
     .fields = fields,
@@ -87,7 +89,7 @@ const struct parley_protocol roundtable_protocol = {
     .codecs = codecs,
     .stamps = stamps,
     .problems = roundtable_problems,
-    .options = (const char *const[]){"domain", NULL},
+    .options = roundtable_options,
     .examples = roundtable_examples,
     .decode = json_decode,
     .validate = json_validate,

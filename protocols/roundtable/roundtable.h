@@ -49,6 +49,11 @@ enum roundtable_spanning_rule {
 extern const char *const roundtable_types[];
 extern const char *const roundtable_priorities[];
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
+/* The places in roundtable_options. */
+enum roundtable_option { ROUNDTABLE_OPTION_DOMAIN, ROUNDTABLE_OPTION_LIFECYCLE };
+extern const struct parley_option roundtable_options[];
+enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options);
+
 extern const struct parley_problem roundtable_problems[];
 extern const struct parley_example roundtable_examples[];
 extern const struct parley_agents roundtable_agents;

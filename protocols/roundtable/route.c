@@ -40,7 +40,8 @@ struct parley_bytes roundtable_task_id(struct parley_message *message) {
 /* Source: docs/api.md#nats: that of the request, else the option `domain`, else unknown. */
 static enum parley_status reply_domain(struct parley_message *message, struct parley_bytes *out) {
     const struct parley_options *options = &message->options;
-    const struct parley_bytes given = parley_bytes_of(options->domain);
+    const struct parley_bytes given =
+        parley_bytes_of(options->values[ROUNDTABLE_OPTION_DOMAIN].text);
     struct parley_bytes value = {0};
     struct roundtable_fact request;
     if (options->known != NULL) {
@@ -58,7 +59,7 @@ static enum parley_status ask_facts(struct parley_message *message, struct parle
                                     struct parley_route *out) {
     struct parley_bytes *keys = out->fact_keys;
     keys[ROUNDTABLE_FACT_REQUEST] = task_id;
-    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+    if (roundtable_lifecycle(&message->options) == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
     }
     keys[ROUNDTABLE_FACT_CLAIM] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("claim"));
@@ -87,7 +88,7 @@ static enum parley_status address_request(struct parley_message *message,
     PARLEY_TRY(id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
     out->domain = roundtable_domain_of(task);
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.tasks"), task);
-    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+    if (roundtable_lifecycle(&message->options) == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
     }
     PARLEY_TRY(ask_facts(message, id, out));
@@ -98,7 +99,7 @@ static enum parley_status address_request(struct parley_message *message,
 static enum parley_status address_event(struct parley_message *message, struct parley_bytes type,
                                         struct parley_route *out) {
     out->subject = TEXT_JOIN(&message->arena, PARLEY_BYTES("roundtable.events"), type);
-    if (message->options.lifecycle == PARLEY_LIFECYCLE_OFF) {
+    if (roundtable_lifecycle(&message->options) == PARLEY_LIFECYCLE_OFF) {
         return PARLEY_OK;
     }
     const struct parley_bytes id = roundtable_task_id(message);

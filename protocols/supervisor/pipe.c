@@ -26,6 +26,7 @@ static void write_refusal(const struct parley_pipe_refusal *refusal, struct parl
 }
 
 const struct parley_pipe supervisor_pipe = {
+    .from = &supervisor_options[SUPERVISOR_FROM],
     .codec = &supervisor_frames,
     .single = &supervisor_msgpack,
     .other_side = other_side,

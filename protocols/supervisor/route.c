@@ -59,8 +59,9 @@ static unsigned side_of(const struct parley_message *message, struct parley_byte
     if (sides != (SUPERVISOR_GERBIL | SUPERVISOR_ELIXIR)) {
         return sides;
     }
-    if (message->options.from != NULL) {
-        return supervisor_side_of(parley_bytes_of(message->options.from));
+    const char *from = message->options.values[SUPERVISOR_FROM].text;
+    if (from != NULL) {
+        return supervisor_side_of(parley_bytes_of(from));
     }
     if (stored_side.data != NULL) {
         return supervisor_side_of(stored_side);
@@ -180,7 +181,8 @@ static enum parley_status ask_for_log(struct parley_message *message, struct par
 }
 
 static bool continues_log(const struct parley_message *message, const struct parley_route *route) {
-    return message->options.lifecycle != PARLEY_LIFECYCLE_OFF && route->agent.data != NULL &&
+    return message->options.values[SUPERVISOR_WAL].number != PARLEY_LIFECYCLE_OFF &&
+           route->agent.data != NULL &&
            (message->type == SUPERVISOR_WAL_ENTRY || message->type == SUPERVISOR_WAL_BATCH);
 }
 

@@ -16,12 +16,13 @@
 /* ---- rules over several members ---- */
 
 static bool names_a_side(const struct parley_options *options) {
-    return options->from != NULL;
+    return options->values[SUPERVISOR_FROM].text != NULL;
 }
 
 static bool is_sent_by_other_side(const struct parley_facts *facts) {
     const unsigned sides = supervisor_sides(facts->type);
-    const unsigned side = supervisor_side_of(parley_bytes_of(facts->options->from));
+    const unsigned side =
+        supervisor_side_of(parley_bytes_of(facts->options->values[SUPERVISOR_FROM].text));
     return sides != 0 && (sides & side) == 0;
 }
 

@@ -170,6 +170,7 @@ static void begin_ack(const struct parley_message *stored, size_t size, struct p
 
 /* A day longer than the messages that point to them. */
 static const struct parley_objects objects = {.bucket = "parley_checkpoints",
+                                              .keep = &supervisor_options[SUPERVISOR_KEEP],
                                               .days = 8,
                                               .type = SUPERVISOR_CHECKPOINT,
                                               .member = "data",
@@ -181,6 +182,7 @@ static const struct parley_objects objects = {.bucket = "parley_checkpoints",
      1u << SUPERVISOR_RESTORE)
 
 static const struct parley_facts_kind facts = {.of = supervisor_wal_fact,
+                                               .mode = &supervisor_options[SUPERVISOR_WAL],
                                                .decide = supervisor_decide};
 
 extern const struct parley_protocol supervisor_protocol;
@@ -200,7 +202,7 @@ const struct parley_protocol supervisor_protocol = {
     .codecs = codecs,
     .stamps = stamps,
     .problems = supervisor_problems,
-    .options = (const char *const[]){"from", "agent", NULL},
+    .options = supervisor_options,
     .examples = supervisor_examples,
     .decode = decode,
     .validate = validate,

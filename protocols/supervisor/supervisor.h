@@ -61,6 +61,9 @@ enum supervisor_rule {
 
 extern const char *const supervisor_types[];
 extern const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT];
+/* The places in supervisor_options. */
+enum supervisor_option { SUPERVISOR_FROM, SUPERVISOR_KEEP, SUPERVISOR_WAL };
+extern const struct parley_option supervisor_options[];
 extern const struct parley_problem supervisor_problems[];
 extern const struct parley_example supervisor_examples[];
 extern const struct parley_agents supervisor_agents;

@@ -248,7 +248,8 @@ enum parley_status supervisor_decide(struct parley_message *message, struct parl
     struct judging judging = {.end = before};
     PARLEY_TRY(judge(message, &judging));
     const bool is_refused =
-        judging.hole.is_there && message->options.lifecycle == PARLEY_LIFECYCLE_STRICT;
+        judging.hole.is_there &&
+        message->options.values[SUPERVISOR_WAL].number == PARLEY_LIFECYCLE_STRICT;
     const struct last *end = is_refused ? &before : &judging.end;
     out->has_count = end->is_there && !judging.is_beyond;
     out->count = end->sequence;

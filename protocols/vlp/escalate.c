@@ -132,7 +132,9 @@ static void update_facts(struct parley_value *values) {
 
 enum parley_status vlp_escalate(struct parley_message *message) {
     size_t finding;
-    if (message->type != VLP_CLAIM || !is_only_unearned(message, &finding) || !is_safe(message)) {
+    const bool is_asked = message->options.values[VLP_ESCALATE].is_on;
+    if (!is_asked || message->type != VLP_CLAIM || !is_only_unearned(message, &finding) ||
+        !is_safe(message)) {
         return PARLEY_OK;
     }
     PARLEY_TRY(message->values[VLP_SAFETY].kind == PARLEY_ABSENT ? add_safety(message)

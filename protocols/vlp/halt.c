@@ -114,5 +114,6 @@ const struct parley_halts_kind vlp_halts = {
     .bucket = "parley_halts",
     .subjects = "block.>",
     .kinds = kinds,
+    .mode = &vlp_options[VLP_ON_HALT],
     .write_release = write_release,
 };

@@ -13,11 +13,11 @@
 /* ---- rules over several members ---- */
 
 static bool is_strict(const struct parley_options *options) {
-    return options->strict;
+    return options->values[VLP_STRICT].is_on;
 }
 
 static bool is_not_strict(const struct parley_options *options) {
-    return !options->strict;
+    return !options->values[VLP_STRICT].is_on;
 }
 
 /* "confidence ≥ 0.9 → REQUIRE provenance OR safety.level = "review"" (overview, Validation Rules).

@@ -33,6 +33,9 @@ enum vlp_field {
     VLP_SAFETY_ISSUES,
 };
 
+/* The places in vlp_options. */
+enum vlp_option { VLP_STRICT, VLP_ESCALATE, VLP_ON_HALT };
+extern const struct parley_option vlp_options[];
 extern const char *const vlp_types[];
 /* The places in vlp_lanes. */
 enum vlp_lane { VLP_SAFE, VLP_REVIEW, VLP_BLOCK };

@@ -31,12 +31,13 @@ struct runner {
 
 /* ---- the two ways to verdicts; both return an array to be released: one a message ---- */
 
-static void set_options(struct parley_options *options, char *query) {
+static void set_options(struct parley_options *options, const struct parley_protocol *protocol,
+                        char *query) {
     for (char *pair = strtok(query, "&"); pair != NULL; pair = strtok(NULL, "&")) {
         char *equals = strchr(pair, '=');
         const char *wants;
         *equals = '\0';
-        if (parley_options_set(options, pair, equals + 1, &wants) != PARLEY_OPTION_SET) {
+        if (parley_options_set(options, protocol, pair, equals + 1, &wants) != PARLEY_OPTION_SET) {
             fprintf(stderr, "no such option: %s\n", pair);
             exit(2);
         }
@@ -126,7 +127,7 @@ static json_t *ask_library(const struct question *asked) {
                                           .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"},
                               .verdicts = json_array()};
     char *options_text = strdup(asked->query);
-    set_options(&library.options, options_text);
+    set_options(&library.options, protocol, options_text);
     if (library.codec == NULL) {
         fprintf(stderr, "%s does not know %s\n", protocol->name, asked->media_type);
         exit(2);

@@ -13,6 +13,8 @@
 
 #include "fuzz.h"
 
+#include "lib/protocol_options.h"
+
 enum { HEAD_BYTES = 2, TYPES = 5, NOW = 1770564000 };
 
 #define ID "550e8400-e29b-41d4-a716-446655440000"
@@ -31,8 +33,8 @@ static const char *const contents[TYPES] = {
 
 static void check(struct parley_message *message, unsigned type, unsigned options) {
     static char text[512];
-    const struct parley_options asked = {.now_seconds = NOW,
-                                         .lifecycle = (enum parley_lifecycle)(options / 2 % 3)};
+    struct parley_options asked = {.now_seconds = NOW};
+    set_lifecycle(&asked, message->protocol, (enum parley_lifecycle)(options / 2 % 3));
     const int length =
         snprintf(text, sizeof text,
                  "{\"id\":\"" ID "\",\"version\":\"1.0\",\"from\":\"lancelot\",\"timestamp\":"
@@ -115,7 +117,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     require(parley_message_decide(&message, &known, &decision) == PARLEY_OK, "it is decided");
     require_whole(&message, &decision);
     if (decision.fact_key.data != NULL && data[0] % TYPES < 2 &&
-        message.options.lifecycle != PARLEY_LIFECYCLE_OFF) {
+        data[1] / 2 % 3 != PARLEY_LIFECYCLE_OFF) {
         decide_again(&message, &decision, data[0]);
     }
     parley_message_finish(&message);

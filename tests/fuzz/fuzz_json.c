@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/readers.h"
 
@@ -91,13 +92,13 @@ static void require_places_are_in_the_text(const struct parley_findings *finding
 
 static void look(const struct parley_schema *schema, struct parley_bytes text) {
     /* Options by the size, so that an input is the body and nothing else. */
-    struct parley_options options = {.strict = (text.length & 1) != 0,
-                                     .stamp = (text.length & 2) != 0,
+    struct parley_options options = {.stamp = (text.length & 2) != 0,
                                      .now = CASES_NOW,
                                      .now_seconds = CASES_NOW_SECONDS,
                                      .fresh_id = CASES_ID};
     struct fuzz_json fuzz;
     start(&fuzz, schema);
+    set_option(&options, fuzz.first.protocol, "strict", (text.length & 1) != 0 ? "true" : "false");
     require(readers_agree(&fuzz.readers, text, &options), fuzz.readers.difference);
     check(&fuzz.first, text, &options);
     require_places_are_in_the_text(&fuzz.first.findings, text.length);

@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/json_accept_pair.h"
 
@@ -27,10 +28,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static const char *const names[] = {"vlp", "roundtable", "supervisor"};
     const struct parley_bytes text = {(const char *)data, size};
     /* Options by the size, so that an input is the body and nothing else. */
-    const struct parley_options options = {.strict = (size & 1) != 0,
-                                           .now_seconds = (size & 2) != 0 ? CASES_NOW_SECONDS : 0};
+    const struct parley_options asked = {.now_seconds = (size & 2) != 0 ? CASES_NOW_SECONDS : 0};
     for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
         struct json_accept_pair *both = pair_of(i, names[i]);
+        struct parley_options options = asked;
+        set_option(&options, parley_protocol_find(parley_bytes_of(names[i])), "strict",
+                   (size & 1) != 0 ? "true" : "false");
         require(json_accept_pair_agree(both, text, &options), both->difference);
     }
     return 0;

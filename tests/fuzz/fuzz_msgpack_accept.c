@@ -5,6 +5,7 @@
 
 #include "fuzz.h"
 
+#include "lib/protocol_options.h"
 #include "lib/msgpack_pair.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -20,7 +21,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         msgpack_pair_init(&pair, schema);
     }
     /* Options by the size, so that an input is the body and nothing else. */
-    const struct parley_options options = {.from = sides[size & 3]};
+    struct parley_options options = {.stamp = false};
+    set_option(&options, parley_protocol_find(PARLEY_BYTES("supervisor")), "from", sides[size & 3]);
     require(
         msgpack_pair_agree(&pair, (struct parley_bytes){(const char *)data, size}, codec, &options),
         pair.difference);

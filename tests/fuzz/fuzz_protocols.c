@@ -12,6 +12,8 @@
 
 #include "fuzz.h"
 
+#include "lib/protocol_options.h"
+
 enum { PROTOCOLS_MAX = 8, HEAD_BYTES = 3 };
 
 static struct parley_schema *schemas[PROTOCOLS_MAX];
@@ -123,14 +125,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     const size_t number = data[0] % parley_protocol_count();
     const struct parley_protocol *protocol = parley_protocols[number];
     const struct parley_codec *codec = protocol->codecs[data[1] % codec_count(protocol)];
-    const struct parley_options options = {.strict = (data[2] & 1) != 0,
-                                           .stamp = (data[2] & 2) != 0,
-                                           .from = (data[2] & 4) != 0 ? "elixir" : NULL,
-                                           .has_object = (data[2] & 8) != 0,
-                                           .now = "2026-01-02T03:04:05Z",
-                                           .now_seconds = 1767323045,
-                                           .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b",
-                                           .message_bytes_max = 1 << 26};
+    struct parley_options options = {.stamp = (data[2] & 2) != 0,
+                                     .has_object = (data[2] & 8) != 0,
+                                     .now = "2026-01-02T03:04:05Z",
+                                     .now_seconds = 1767323045,
+                                     .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b",
+                                     .message_bytes_max = 1 << 26};
+    set_option(&options, protocol, "strict", (data[2] & 1) != 0 ? "true" : "false");
+    set_option(&options, protocol, "from", (data[2] & 4) != 0 ? "elixir" : NULL);
     struct parley_options again = options;
     again.stamp = false;
     struct parley_message message, second;

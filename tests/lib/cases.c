@@ -54,7 +54,8 @@ static struct parley_bytes body_of(const json_t *json) {
 }
 
 /* The options borrow from `query`. */
-static void set_options(struct parley_options *options, char *query) {
+static void set_options(struct parley_options *options, const struct parley_protocol *protocol,
+                        char *query) {
     for (char *rest = query, *pair; (pair = strtok_r(rest, "&", &rest)) != NULL;) {
         char *value = strchr(pair, '=');
         const char *wants;
@@ -62,7 +63,7 @@ static void set_options(struct parley_options *options, char *query) {
             give_up("an option without a value", pair);
         }
         *value++ = '\0';
-        if (parley_options_set(options, pair, value, &wants) != PARLEY_OPTION_SET) {
+        if (parley_options_set(options, protocol, pair, value, &wants) != PARLEY_OPTION_SET) {
             give_up("no such option", pair);
         }
     }
@@ -84,7 +85,7 @@ static struct test_case case_of(json_t *json) {
     }
     test.codec = parley_codec_find(test.protocol, parley_bytes_of(text_of(json, "media_type")));
     test.query = strdup(text_of(json, "query"));
-    set_options(&test.options, test.query);
+    set_options(&test.options, test.protocol, test.query);
     return test;
 }
 

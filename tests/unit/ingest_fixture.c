@@ -639,7 +639,6 @@ int world_set_up(void **state) {
     LIST_INIT(&world->gateway.offloads);
     world->store.jetstream = &world->jetstream;
     world->fact_stores[0] = &world->store;
-    world->configuration.lifecycle = PARLEY_LIFECYCLE_ON;
     world->jetstream = (struct jetstream){.is_ready = true,
                                           .room = SIZE_MAX,
                                           .max_payload_bytes = 1048576,

@@ -111,12 +111,12 @@ static void write_uncommented(char path[32], const char *example) {
     size_t length = 0;
     for (const char *line = example; *line != '\0'; line += strcspn(line, "\n") + 1) {
         const bool is_key = line[0] == '#' && line[1] >= 'a' && line[1] <= 'z';
-        for (size_t i = 0; is_key && i < option_count; i++) {
-            const size_t flag = strlen(options[i].flag);
-            if (strncmp(line + 1, options[i].flag, flag) == 0 && line[flag + 1] == ':') {
-                length += (size_t)snprintf(text + length, sizeof text - length, "%s: %s\n",
-                                           options[i].flag,
-                                           options[i].fallback != NULL ? options[i].fallback : "");
+        for (size_t i = 0; is_key && i < option_count(); i++) {
+            const size_t flag = strlen(option_at(i).flag);
+            if (strncmp(line + 1, option_at(i).flag, flag) == 0 && line[flag + 1] == ':') {
+                length += (size_t)snprintf(
+                    text + length, sizeof text - length, "%s: %s\n", option_at(i).flag,
+                    option_at(i).fallback != NULL ? option_at(i).fallback : "");
             }
         }
     }
@@ -130,11 +130,11 @@ static void test_the_example_has_every_key_with_its_default_and_its_help(void **
     LOAD(&example, "--example-config", NULL);
     assert_int_equal(example.status, 0);
     assert_string_equal(example.error, "");
-    for (size_t i = 0; i < option_count; i++) {
+    for (size_t i = 0; i < option_count(); i++) {
         char line[128];
-        snprintf(line, sizeof line, "\n#%s: %s\n", options[i].flag,
-                 options[i].fallback != NULL ? options[i].fallback : options[i].value_name);
-        assert_true((strstr(example.out, line) != NULL) == !options[i].is_not_in_file);
+        snprintf(line, sizeof line, "\n#%s: %s\n", option_at(i).flag,
+                 option_at(i).fallback != NULL ? option_at(i).fallback : option_at(i).value_name);
+        assert_true((strstr(example.out, line) != NULL) == !option_at(i).is_not_in_file);
     }
     assert_says(example.out, "\n# Address and port to listen on.");
     write_configuration(path, example.out); /* as it is, it sets nothing */

@@ -31,7 +31,7 @@ static const struct parley_value items = {.kind = PARLEY_ARRAY, .count = 1};
 static const struct parley_value object = {.kind = PARLEY_OBJECT};
 
 static bool is_strict(const struct parley_options *options) {
-    return options->strict;
+    return options->values[0].is_on;
 }
 
 static bool always(const struct parley_facts *facts) {
@@ -42,7 +42,7 @@ static bool always(const struct parley_facts *facts) {
 static bool is_broken(const struct parley_place *place, const struct parley_value *first,
                       const struct parley_value *second, bool strict) {
     const struct parley_value values[FIELDS] = {[FIRST] = *first, [SECOND] = *second};
-    const struct parley_options options = {.strict = strict};
+    const struct parley_options options = {.values = {{.is_on = strict}}};
     const struct parley_facts facts = {.values = values, .options = &options};
     return place_is_broken(place, &facts);
 }

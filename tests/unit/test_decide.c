@@ -15,6 +15,7 @@
 
 #include <jansson.h>
 
+#include "lib/protocol_options.h"
 #include "lib/message_fixture.h"
 
 #define TASK_ID "550e8400-e29b-41d4-a716-446655440000"
@@ -353,7 +354,7 @@ static void decide(struct message_fixture *fixture, const combination at, struct
         .values = {value_of_end(at), value_of_claim(at), value_of_request(at)},
         .is_final = at[REQUEST] == IS_NONE,
         .digest = DIGEST};
-    fixture->options.lifecycle = at[LIFECYCLE];
+    set_lifecycle(&fixture->options, fixture->protocol, at[LIFECYCLE]);
     fixture->options.now_seconds = DEADLINE + (at[TIME] == 0 ? 0 : 1);
     write_message(at, text, sizeof text);
     check(fixture, text);
@@ -427,9 +428,10 @@ static void on_case(void *context, const char *line) {
     known.stored_stream = parley_bytes_of(text_in(stored, "stream"));
     known.stored_sequence = (uint64_t)json_integer_value(json_object_get(stored, "seq"));
     fixture->options =
-        (struct parley_options){.lifecycle = value_of(LIFECYCLE, text_in(test, "lifecycle"),
-                                                      strlen(text_in(test, "lifecycle"))),
-                                .now_seconds = json_integer_value(json_object_get(test, "now"))};
+        (struct parley_options){.now_seconds = json_integer_value(json_object_get(test, "now"))};
+    set_lifecycle(
+        &fixture->options, fixture->protocol,
+        value_of(LIFECYCLE, text_in(test, "lifecycle"), strlen(text_in(test, "lifecycle"))));
     check(fixture, text);
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     json_t *got = describe(fixture, &decision);
@@ -463,7 +465,8 @@ static void test_a_fact_is_read_as_it_was_written(void **state) {
     struct parley_decision decision;
     combination at = {0};
     char text[512];
-    fixture->options = (struct parley_options){.lifecycle = PARLEY_LIFECYCLE_ON};
+    fixture->options = (struct parley_options){.stamp = false};
+    set_lifecycle(&fixture->options, fixture->protocol, PARLEY_LIFECYCLE_ON);
     write_message(at, text, sizeof text);
     check(fixture, text);
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
@@ -484,7 +487,8 @@ static void test_deciding_again_replaces_the_warnings_of_before(void **state) {
     struct parley_decision decision;
     combination at = {[TYPE] = 1};
     char text[512];
-    fixture->options = (struct parley_options){.lifecycle = PARLEY_LIFECYCLE_ON};
+    fixture->options = (struct parley_options){.stamp = false};
+    set_lifecycle(&fixture->options, fixture->protocol, PARLEY_LIFECYCLE_ON);
     write_message(at, text, sizeof text);
     check(fixture, text);
     for (int i = 0; i < 3; i++) {

@@ -555,13 +555,14 @@ static void test_whoever_waits_at_the_end_is_told(void **state) {
 /* ---- what was published straight to NATS ---- */
 
 static void open_consumer(void *context) {
+    static const union parley_option_value values[PARLEY_OPTIONS_MAX];
     struct side *side = context;
     const struct fact_consumers_options options = {.reactor = side->world.loop.reactor,
                                                    .jetstream = side->world.jetstream,
                                                    .store = side->store,
                                                    .channel = &side->channel,
                                                    .message = &side->message,
-                                                   .lifecycle = PARLEY_LIFECYCLE_ON};
+                                                   .values = values};
     assert_int_equal(fact_consumers_create(&options, &side->consumer), PARLEY_OK);
 }
 

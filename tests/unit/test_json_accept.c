@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/json_accept_pair.h"
 #include "lib/fault_heap.h"
@@ -139,7 +140,8 @@ static void compare_broken_messages(struct fixture *fixture, const char *name) {
             continue;
         }
         struct parley_options options = test->options;
-        options.strict = random_below(&source, 4) == 0;
+        set_option(&options, test->protocol, "strict",
+                   random_below(&source, 4) == 0 ? "true" : "false");
         for (int i = 0; i < 8 && made < wanted; i++, made++) {
             parley_buffer_clear(&text);
             mutate(&source, message, &text);

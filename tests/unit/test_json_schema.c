@@ -26,7 +26,7 @@ static bool never(const struct parley_facts *facts) {
 }
 
 static bool is_strict(const struct parley_options *options) {
-    return options->strict;
+    return options->values[0].is_on;
 }
 
 static unsigned no_type(struct parley_bytes text) {

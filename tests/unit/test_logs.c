@@ -15,12 +15,17 @@
 #include "../lib/fault_heap.h"
 #include "ingest_fixture.h"
 
+static void set_wal(struct world *world, enum parley_lifecycle mode) {
+    const struct parley_protocol *supervisor = parley_protocol_find(PARLEY_BYTES("supervisor"));
+    world->configuration.values[0][supervisor->facts->mode - supervisor->options].number = mode;
+}
+
 static int set_up(void **state) {
     if (world_set_up(state) != 0) {
         return -1;
     }
     struct world *world = *state;
-    world->configuration.wal = PARLEY_LIFECYCLE_ON;
+    set_wal(world, PARLEY_LIFECYCLE_ON);
     world->store.is_last = true;
     world_speak(world, parley_protocol_find(PARLEY_BYTES("supervisor")));
     world->gateway.fact_stores = world->fact_stores;
@@ -84,7 +89,7 @@ static void test_other_messages_read_nothing(void **state) {
     world_post(world, &(struct request_head){.query = {{"agent", "a"}}, .task = INGEST_VALIDATE},
                ENTRY("5"));
     world_post(world, &(struct request_head){0}, ENTRY("5"));
-    world->configuration.wal = PARLEY_LIFECYCLE_OFF;
+    set_wal(world, PARLEY_LIFECYCLE_OFF);
     world_post(world, &single, ENTRY("9"));
     assert_int_equal(world->store.query_count, 0);
 }
@@ -102,7 +107,7 @@ static void test_a_duplicate_is_no_repeat(void **state) {
 
 static void test_holes_are_refused_without_reading_again(void **state) {
     struct world *world = *state;
-    world->configuration.wal = PARLEY_LIFECYCLE_STRICT;
+    set_wal(world, PARLEY_LIFECYCLE_STRICT);
     world_post(world, &many, ENTRY("6") ENTRY("7") ENTRY("5") ENTRY("6"));
     world_lookup_answers(world, 0, "4");
     assert_int_equal(world->jetstream.count, 2);

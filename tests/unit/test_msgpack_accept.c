@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/fault_heap.h"
 #include "lib/hex.h"
@@ -138,7 +139,7 @@ static void compare_one(struct fixture *fixture, struct random_source *source, c
     static const char *const sides[] = {NULL, NULL, "gerbil", "elixir"};
     struct parley_options options = test->options;
     struct parley_buffer bytes;
-    options.from = sides[random_below(source, 4)];
+    set_option(&options, test->protocol, "from", sides[random_below(source, 4)]);
     parley_buffer_init(&bytes);
     pack_randomly(source, tree, &bytes);
     if (random_below(source, 3) == 0) {

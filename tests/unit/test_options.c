@@ -14,14 +14,40 @@
 
 static struct parley_options options;
 
-static enum parley_option_result set(const char *name, const char *value) {
+/* The protocol that has an option of that name, and the option's place; for others the first one.
+ */
+static const struct parley_protocol *owner_of(const char *name, size_t *out_place) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_option *rows = parley_protocols[i]->options;
+        for (*out_place = 0; rows != NULL && rows[*out_place].help.name != NULL; ++*out_place) {
+            if (strcmp(rows[*out_place].help.name, name) == 0) {
+                return parley_protocols[i];
+            }
+        }
+    }
+    return parley_protocols[0];
+}
+
+static union parley_option_value value_of(const char *name) {
+    size_t place;
+    owner_of(name, &place);
+    return options.values[place];
+}
+
+static enum parley_option_result set_more(const char *name, const char *value) {
     const char *wants = NULL;
-    options = (struct parley_options){0};
-    const enum parley_option_result result = parley_options_set(&options, name, value, &wants);
+    size_t place;
+    const enum parley_option_result result =
+        parley_options_set(&options, owner_of(name, &place), name, value, &wants);
     if (result != PARLEY_OPTION_UNKNOWN) {
         assert_non_null(wants);
     }
     return result;
+}
+
+static enum parley_option_result set(const char *name, const char *value) {
+    options = (struct parley_options){0};
+    return set_more(name, value);
 }
 
 static void assert_refuses(const char *name, const char *value) {
@@ -35,11 +61,11 @@ static void assert_refuses(const char *name, const char *value) {
 static void test_flags_are_true_or_false(void **state) {
     (void)state;
     assert_int_equal(set("strict", "true"), PARLEY_OPTION_SET);
-    assert_true(options.strict);
+    assert_true(value_of("strict").is_on);
     assert_false(options.stamp);
     assert_int_equal(set("stamp", "true"), PARLEY_OPTION_SET);
     assert_true(options.stamp);
-    assert_false(options.strict);
+    assert_false(value_of("strict").is_on);
     static const char *const wrong[] = {"", "1", "yes", "TRUE", "true ", " true", "truefalse"};
     for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
         assert_refuses("strict", wrong[i]);
@@ -49,18 +75,17 @@ static void test_flags_are_true_or_false(void **state) {
 
 static void test_a_flag_may_be_taken_back(void **state) {
     (void)state;
-    const char *wants;
-    options = (struct parley_options){.strict = true};
-    assert_int_equal(parley_options_set(&options, "strict", "false", &wants), PARLEY_OPTION_SET);
-    assert_false(options.strict);
+    assert_int_equal(set("strict", "true"), PARLEY_OPTION_SET);
+    assert_int_equal(set_more("strict", "false"), PARLEY_OPTION_SET);
+    assert_false(value_of("strict").is_on);
 }
 
 static void test_from_names_a_side(void **state) {
     (void)state;
     assert_int_equal(set("from", "gerbil"), PARLEY_OPTION_SET);
-    assert_string_equal(options.from, "gerbil");
+    assert_string_equal(value_of("from").text, "gerbil");
     assert_int_equal(set("from", "elixir"), PARLEY_OPTION_SET);
-    assert_string_equal(options.from, "elixir");
+    assert_string_equal(value_of("from").text, "elixir");
     assert_refuses("from", "");
     assert_refuses("from", "Gerbil");
     assert_refuses("from", "erlang");
@@ -72,7 +97,7 @@ static void test_a_domain_is_one_token_of_a_subject(void **state) {
     memset(longest, 'a', sizeof longest);
     longest[128] = '\0';
     assert_int_equal(set("domain", "research_2-x"), PARLEY_OPTION_SET);
-    assert_string_equal(options.domain, "research_2-x");
+    assert_string_equal(value_of("domain").text, "research_2-x");
     assert_int_equal(set("domain", "Research"), PARLEY_OPTION_SET);
     assert_int_equal(set("domain", longest), PARLEY_OPTION_SET);
     longest[128] = 'a';
@@ -103,6 +128,28 @@ static void test_an_agent_is_one_token_that_begins_with_a_letter_or_digit(void *
     }
 }
 
+static void test_an_option_of_another_protocol_is_checked_and_does_nothing(void **state) {
+    (void)state;
+    static const struct parley_options untouched;
+    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
+    const char *wants;
+    options = untouched;
+    assert_int_equal(parley_options_set(&options, vlp, "from", "gerbil", &wants),
+                     PARLEY_OPTION_SET);
+    assert_int_equal(parley_options_set(&options, vlp, "from", "erlang", &wants),
+                     PARLEY_OPTION_INVALID);
+    assert_string_equal(wants, "gerbil or elixir");
+    assert_memory_equal(&options, &untouched, sizeof options);
+}
+
+static void test_what_only_the_operator_decides_is_no_option_of_a_request(void **state) {
+    (void)state;
+    static const char *const names[] = {"on-halt", "lifecycle", "checkpoints-keep", "wal"};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        assert_int_equal(set(names[i], "on"), PARLEY_OPTION_UNKNOWN);
+    }
+}
+
 static void test_other_names_are_unknown(void **state) {
     (void)state;
     static const char *const names[] = {"", "Strict", "strict ", "message_bytes_max", "now", "id"};
@@ -118,6 +165,8 @@ int main(void) {
         cmocka_unit_test(test_from_names_a_side),
         cmocka_unit_test(test_a_domain_is_one_token_of_a_subject),
         cmocka_unit_test(test_an_agent_is_one_token_that_begins_with_a_letter_or_digit),
+        cmocka_unit_test(test_an_option_of_another_protocol_is_checked_and_does_nothing),
+        cmocka_unit_test(test_what_only_the_operator_decides_is_no_option_of_a_request),
         cmocka_unit_test(test_other_names_are_unknown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -51,6 +51,59 @@ static void test_the_subjects_of_a_protocol_are_those_below_its_name(void **stat
     }
 }
 
+static size_t count_options_named(const char *name) {
+    size_t count = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_option *at = parley_protocols[i]->options;
+        for (; at != NULL && at->help.name != NULL; at++) {
+            count += strcmp(at->help.name, name) == 0;
+        }
+    }
+    return count;
+}
+
+static void check_option(const struct parley_option *option) {
+    assert_int_equal(strspn(option->help.name, name_letters), strlen(option->help.name));
+    assert_int_equal(count_options_named(option->help.name), 1);
+    assert_string_not_equal(option->help.name, "stamp");
+    assert_string_not_equal(option->help.name, "agent");
+    assert_true(option->help.does != NULL || option->server.help != NULL);
+    assert_true((option->type == PARLEY_OPTION_SWITCH) == (option->value_name == NULL));
+    assert_true((option->type == PARLEY_OPTION_CHOICE) == (option->choices != NULL));
+    assert_true((option->type == PARLEY_OPTION_TEXT) == (option->is_text != NULL));
+    if (option->help.does != NULL) {
+        assert_true(option->help.wants != NULL && option->help.schema != NULL);
+        assert_int_not_equal(option->type, PARLEY_OPTION_COUNT);
+    }
+    if (option->server.help != NULL) {
+        assert_non_null(option->server.fallback);
+        assert_int_not_equal(option->type, PARLEY_OPTION_TEXT);
+    }
+}
+
+static void test_every_option_is_whole_and_has_a_name_of_its_own(void **state) {
+    (void)state;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_option *options = parley_protocols[i]->options;
+        for (size_t k = 0; options != NULL && options[k].help.name != NULL; k++) {
+            assert_in_range(k, 0, PARLEY_OPTIONS_MAX - 1);
+            check_option(&options[k]);
+        }
+    }
+}
+
+static void test_every_problem_is_whole(void **state) {
+    (void)state;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_problem *at = parley_protocols[i]->problems;
+        for (; at != NULL && at->name != NULL; at++) {
+            assert_int_equal(strspn(at->name, name_letters), strlen(at->name));
+            assert_in_range(at->status, 400, 499);
+            assert_true(at->title != NULL && at->advice != NULL);
+        }
+    }
+}
+
 static void test_names_and_streams_are_unique(void **state) {
     (void)state;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
@@ -351,6 +404,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_protocol_has_its_mandatory_parts),
         cmocka_unit_test(test_the_subjects_of_a_protocol_are_those_below_its_name),
+        cmocka_unit_test(test_every_option_is_whole_and_has_a_name_of_its_own),
+        cmocka_unit_test(test_every_problem_is_whole),
         cmocka_unit_test(test_names_and_streams_are_unique),
         cmocka_unit_test(test_a_protocol_is_found_by_its_whole_name),
         cmocka_unit_test(test_types_lanes_and_fields_fit_and_are_unique),

@@ -15,6 +15,8 @@
 #include "jansson_setup.h"
 #include "publication.h"
 
+#include "../lib/protocol_options.h"
+
 #define WITH(id, sender)                                                                           \
     "{\"id\":\"" id "\",\"protocol\":\"VLP/1.1\",\"type\":\"claim\","                              \
     "\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":\"" sender "\",\"content\":\"x\","          \
@@ -345,7 +347,7 @@ static void test_the_same_payload_of_both_sides_is_two_messages(void **state) {
     speak(world, "supervisor");
     world->options.agent = "coder-1";
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        world->options.from = rows[i].from;
+        set_option(&world->options, world->message.protocol, "from", rows[i].from);
         prepare(world, error, &usual, 1);
         assert_string_equal(header(world, "Nats-Msg-Id"), rows[i].id);
         prepare(world, error, &keyed, 1);

@@ -12,6 +12,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/mutate.h"
 #include "lib/readers.h"
@@ -86,7 +87,8 @@ static void compare_broken_messages(struct fixture *fixture) {
             continue;
         }
         struct parley_options options = test->options;
-        options.strict = random_below(&source, 4) == 0;
+        set_option(&options, test->protocol, "strict",
+                   random_below(&source, 4) == 0 ? "true" : "false");
         options.stamp = random_below(&source, 4) == 0;
         parley_buffer_clear(&text);
         mutate(&source, message, &text);

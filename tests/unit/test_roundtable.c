@@ -14,6 +14,7 @@
 
 #include <parley/message.h>
 
+#include "lib/protocol_options.h"
 #include "lib/message_fixture.h"
 
 #define ID "550E8400-e29b-41d4-a716-446655440000"
@@ -147,7 +148,7 @@ static void test_the_domain_of_a_request_is_the_first_token_of_its_task(void **s
     route(fixture, REQUEST("security.cve.analysis", ""));
     assert_is(fixture->route.domain, "security");
     assert_is(fixture->route.fact_keys[REQUEST_FACT], NULL);
-    fixture->options.lifecycle = PARLEY_LIFECYCLE_ON;
+    set_lifecycle(&fixture->options, fixture->protocol, PARLEY_LIFECYCLE_ON);
     route(fixture, REQUEST("security.cve.analysis", ""));
     assert_is(fixture->route.fact_keys[REQUEST_FACT], ID_LOWER);
     route(fixture, REQUEST("-._", ""));
@@ -210,7 +211,7 @@ static void test_the_domain_is_that_of_the_request_else_the_option_else_unknown(
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         char wanted[256];
         fixture->options.known = known_domain(rows[i].recalled);
-        fixture->options.domain = rows[i].option;
+        set_option(&fixture->options, fixture->protocol, "domain", rows[i].option);
         snprintf(wanted, sizeof wanted, "roundtable.results.%s." TASK_ID_LOWER, rows[i].domain);
         route(fixture, RESULT);
         assert_is(fixture->route.subject, wanted);
@@ -219,7 +220,7 @@ static void test_the_domain_is_that_of_the_request_else_the_option_else_unknown(
 
 static void test_the_option_changes_no_request(void **state) {
     struct message_fixture *fixture = *state;
-    fixture->options.domain = "code";
+    set_option(&fixture->options, fixture->protocol, "domain", "code");
     fixture->options.known = known_domain("other");
     route(fixture, REQUEST("security.briefing", ""));
     assert_is(fixture->route.subject, "roundtable.tasks.security.briefing");

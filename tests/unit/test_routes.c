@@ -973,14 +973,17 @@ static void test_it_is_ready_once_the_halts_were_read(void **state) {
     struct halt_set *set;
     assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
     struct halt_gate *gates[PROTOCOLS_MOST] = {(struct halt_gate *)set};
-    struct configuration configuration = {.on_halt = ON_HALT_REFUSE};
+    const struct channel channels[] = {{.protocol = parley_protocols[0]}, {.protocol = NULL}};
+    struct configuration configuration = {.channels = channels};
+    const struct parley_halts_kind *halts = parley_protocols[0]->halts;
+    uint64_t *mode = &configuration.values[0][halts->mode - parley_protocols[0]->options].number;
     struct services services = {
         .gateway = {.jetstream = &jetstream, .halt_gates = gates, .configuration = &configuration}};
     struct http_request request;
     check(&services, &(struct row){"GET", "/readyz", 503, NULL}, &request);
-    configuration.on_halt = ON_HALT_IGNORE;
+    *mode = PARLEY_ON_HALT_IGNORE;
     check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
-    configuration.on_halt = ON_HALT_REFUSE;
+    *mode = PARLEY_ON_HALT_REFUSE;
     halt_set_see(set, true);
     check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
     assert_string_equal(request.body, "ready\n");

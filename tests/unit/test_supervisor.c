@@ -14,6 +14,7 @@
 #include <parley/message.h>
 #include <parley/objects.h>
 
+#include "lib/protocol_options.h"
 #include "lib/message_fixture.h"
 
 static int forget_options(void **state) {
@@ -144,8 +145,8 @@ test_the_side_of_an_error_is_that_of_from_then_subject_then_code_then_form(void 
     struct message_fixture *fixture = *state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         char subject[64];
-        fixture->options =
-            (struct parley_options){.from = cases[i].from, .stored_subject = cases[i].stored};
+        fixture->options = (struct parley_options){.stored_subject = cases[i].stored};
+        set_option(&fixture->options, fixture->protocol, "from", cases[i].from);
         check_route(fixture, cases[i].text);
         snprintf(subject, sizeof subject, "supervisor._.%s.error", cases[i].side);
         assert_is(fixture->route.sender, cases[i].side);
@@ -527,10 +528,10 @@ static void test_a_checkpoint_is_acknowledged_by_a_valid_message_of_its_own_time
         assert_memory_equal(ack.data, wanted, strlen(wanted)); /* as exact as a double is */
         assert_non_null(strstr(ack.data, ",\"size\":4711,\"checkpoint_id\":"));
         parley_buffer_text(&ack, "\"550e8400-e29b-41d4-a716-446655440000\"}");
-        fixture->options.from = "elixir";
+        set_option(&fixture->options, fixture->protocol, "from", "elixir");
         check_bytes(fixture, parley_buffer_bytes(&ack), &parley_codec_json);
         assert_int_equal(fixture->message.findings.count, 0);
-        fixture->options.from = NULL;
+        set_option(&fixture->options, fixture->protocol, "from", NULL);
         parley_buffer_finish(&ack);
     }
 }

@@ -15,6 +15,7 @@
 
 #include <parley/message.h>
 
+#include "lib/protocol_options.h"
 #include "lib/cases.h"
 #include "lib/message_fixture.h"
 
@@ -196,7 +197,7 @@ static void test_its_examples_show_every_type_without_a_warning(void **state) {
 static enum parley_status check_with(struct message_fixture *fixture, struct parley_bytes text,
                                      const struct test_case *test, bool escalate) {
     struct parley_options options = test->options;
-    options.escalate = escalate;
+    set_option(&options, fixture->protocol, "escalate", escalate ? "true" : "false");
     return parley_message_check(&fixture->message, text, &parley_codec_json, &options,
                                 (struct parley_position){1, 1});
 }
@@ -246,7 +247,8 @@ static void test_an_escalated_message_is_right_in_itself(void **state) {
 
 static void test_a_message_of_somebody_else_is_not_escalated(void **state) {
     struct message_fixture *fixture = *state;
-    const struct parley_options options = {.escalate = true, .only_sender = "me"};
+    struct parley_options options = {.only_sender = "me"};
+    set_option(&options, fixture->protocol, "escalate", "true");
     assert_int_equal(
         parley_message_check(&fixture->message,
                              parley_bytes_of("{\"id\":\"MSG001\",\"protocol\":\"VLP/1.1\","

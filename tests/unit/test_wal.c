@@ -14,6 +14,7 @@
 
 #include <jansson.h>
 
+#include "lib/protocol_options.h"
 #include "lib/message_fixture.h"
 
 #define AGENT "coder-1"
@@ -143,8 +144,9 @@ static void decide(struct message_fixture *fixture, json_t *row, struct parley_b
 static void decide_row(struct message_fixture *fixture, json_t *row) {
     const char *mode = json_string_value(json_object_get(row, "mode"));
     char *text = message_of(row);
-    fixture->options = (struct parley_options){
-        .agent = AGENT, .lifecycle = mode != NULL ? PARLEY_LIFECYCLE_STRICT : PARLEY_LIFECYCLE_ON};
+    fixture->options = (struct parley_options){.agent = AGENT};
+    set_lifecycle(&fixture->options, fixture->protocol,
+                  mode != NULL ? PARLEY_LIFECYCLE_STRICT : PARLEY_LIFECYCLE_ON);
     decide(fixture, row, parley_bytes_of(text), &parley_codec_json);
     assert_int_equal(
         fixture->protocol->convert(&fixture->message, msgpack_of(fixture), &fixture->out),
@@ -195,8 +197,9 @@ static void test_the_last_messages_of_both_types_are_asked_for(void **state) {
         {HEARTBEAT, AGENT, NULL, PARLEY_LIFECYCLE_STRICT, NULL, NULL},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
-        fixture->options = (struct parley_options){
-            .agent = cases[i].agent, .subject_prefix = cases[i].prefix, .lifecycle = cases[i].mode};
+        fixture->options =
+            (struct parley_options){.agent = cases[i].agent, .subject_prefix = cases[i].prefix};
+        set_lifecycle(&fixture->options, fixture->protocol, cases[i].mode);
         check(fixture, parley_bytes_of(cases[i].text), &parley_codec_json);
         assert_int_equal(parley_message_route(&fixture->message, &fixture->route), PARLEY_OK);
         const struct parley_bytes *keys = fixture->route.fact_keys;

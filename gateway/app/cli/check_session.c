@@ -4,6 +4,7 @@
 
 #include "check_session.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -30,6 +31,47 @@ int check_session_switch(const char *name, const char *value, bool *out) {
     return -1;
 }
 
+/* Those of protocols; `agent`, which is parley's, is in the text before. */
+static bool is_of_protocol(const struct parley_option *option, const struct parley_protocol *of) {
+    const struct parley_option *own = of->options;
+    while (own != NULL && own->help.name != NULL && own != option) {
+        own++;
+    }
+    return own == option;
+}
+
+static void print_options(const struct parley_protocol *protocol) {
+    enum { INDENT = 19, WIDTH = 80 };
+    const struct parley_option *option;
+    for (size_t i = 0; (option = parley_option_at(protocol, i)) != NULL; i++) {
+        struct parley_buffer text;
+        char flag[32];
+        if (!is_of_protocol(option, protocol)) {
+            continue;
+        }
+        snprintf(flag, sizeof flag, "--%s%s%s", option->help.name,
+                 option->value_name != NULL ? " " : "",
+                 option->value_name != NULL ? option->value_name : "");
+        parley_buffer_init(&text);
+        parley_buffer_format(&text, "%s: %s", protocol->name, option->help.does);
+        if (option->type != PARLEY_OPTION_SWITCH) {
+            parley_buffer_format(&text, " Takes %s.", option->help.wants);
+        }
+        parley_buffer_char(&text, '\0');
+        printf("  %-16s ", flag);
+        terminal_wrap(stdout, text.has_failed ? option->help.does : text.data, INDENT, WIDTH);
+        parley_buffer_finish(&text);
+    }
+}
+
+static void print_help(const struct check_session *session) {
+    fputs(session->help, stdout);
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        print_options(parley_protocols[i]);
+    }
+    fputs(session->help_end, stdout);
+}
+
 static int take_operand(struct check_session *session, char **argv, const char *value, int at) {
     if (session->protocol == NULL) {
         session->protocol = cli_protocol(value);
@@ -40,9 +82,8 @@ static int take_operand(struct check_session *session, char **argv, const char *
 }
 
 static int take_flag(struct check_session *session, const char *name, const char *value) {
-    const char *expected = "";
     if (strcmp(name, "help") == 0) {
-        fputs(session->help, stdout);
+        print_help(session);
         return EXIT_SUCCESS;
     }
     if (strcmp(name, "quiet") == 0) {
@@ -61,9 +102,23 @@ static int take_flag(struct check_session *session, const char *name, const char
             return session->on_flag(session, name, value);
         }
     }
-    if (parley_options_set(&session->options, name, value, &expected) != PARLEY_OPTION_SET) {
-        terminal_error("--%s must be %s, not '%s'", name, expected, value);
+    if (session->asked_count == CHECK_SESSION_ASKED_MAX) {
+        terminal_error("too many options: give each once");
         return EXIT_USAGE;
+    }
+    session->asked[session->asked_count++] = (struct check_asked){name, value};
+    return -1;
+}
+
+static int set_options(struct check_session *session) {
+    for (size_t i = 0; i < session->asked_count; i++) {
+        const struct check_asked *asked = &session->asked[i];
+        const char *expected = "";
+        if (parley_options_set(&session->options, session->protocol, asked->name, asked->value,
+                               &expected) != PARLEY_OPTION_SET) {
+            terminal_error("--%s must be %s, not '%s'", asked->name, expected, asked->value);
+            return EXIT_USAGE;
+        }
     }
     return -1;
 }
@@ -93,14 +148,28 @@ static int find_codec(struct check_session *session) {
     return EXIT_USAGE;
 }
 
+/* Fills in the flags that the command takes; the last one is NULL. */
+static void list_flags(const struct check_session *session,
+                       struct argument_flag flags[ARGUMENT_FLAGS_MAX]) {
+    static const struct argument_flag common[] = {{"type", 0, true},
+                                                  {"stamp", 0, false},
+                                                  {"stored", 0, false},
+                                                  {"quiet", 'q', false},
+                                                  {"help", 'h', false}};
+    size_t count = sizeof common / sizeof common[0];
+    const struct parley_option *option;
+    memcpy(flags, common, sizeof common);
+    for (size_t i = 0; (option = parley_option_at(NULL, i)) != NULL; i++) {
+        assert(count + CHECK_SESSION_OWN_FLAGS < ARGUMENT_FLAGS_MAX - 1);
+        flags[count++] =
+            (struct argument_flag){option->help.name, 0, option->type != PARLEY_OPTION_SWITCH};
+    }
+    memcpy(flags + count, session->own_flags, sizeof session->own_flags);
+}
+
 int check_session_arguments(struct check_session *session, int argc, char **argv) {
-    enum { COMMON = 10 };
-    struct argument_flag flags[COMMON + CHECK_SESSION_OWN_FLAGS + 1] = {
-        {"type", 0, true},     {"strict", 0, false}, {"escalate", 0, false}, {"stamp", 0, false},
-        {"from", 0, true},     {"agent", 0, true},   {"domain", 0, true},    {"stored", 0, false},
-        {"quiet", 'q', false}, {"help", 'h', false},
-    };
-    memcpy(flags + COMMON, session->own_flags, sizeof session->own_flags);
+    struct argument_flag flags[ARGUMENT_FLAGS_MAX] = {{NULL, 0, false}};
+    list_flags(session, flags);
     struct arguments arguments = {
         .command = session->command, .flags = flags, .argc = argc, .argv = argv};
     const char *value;
@@ -118,7 +187,8 @@ int check_session_arguments(struct check_session *session, int argc, char **argv
     }
     session->files = argv;
     session->options.has_object = session->reads_stored;
-    return find_codec(session);
+    const int status = set_options(session);
+    return status < 0 ? find_codec(session) : status;
 }
 
 /* ---- progress ---- */

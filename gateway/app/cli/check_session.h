@@ -9,26 +9,22 @@
 #include "cli.h"
 #include "progress.h"
 
-/* For the --help of both. */
+/* For the --help of both. Those of protocols follow it. */
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
     "  --type MEDIA     media type of the input; without it, the format is detected\n"             \
-    "  --strict         VLP: check earned confidence (VLP-012) in messages of every type\n"        \
-    "  --escalate       VLP: give claims that only break VLP-012 the level review, as the "        \
-    "server\n"                                                                                     \
-    "                   does with escalate=true, instead of reporting them\n"                      \
     "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
-    "  --from SIDE      supervisor: the sending side, gerbil or elixir\n"                          \
-    "  --agent NAME     supervisor: the agent that the messages belong to\n"                       \
-    "  --domain NAME    Round Table: the domain of replies whose request is not known\n"           \
+    "  --agent NAME     the agent that the messages belong to, where they name no sender\n"        \
     "  --stored         the messages were stored by parley. The input has what GET\n"              \
     "                   /v1/PROTOCOL/stream returned: events, whose messages are read, or bare\n"  \
     "                   messages. A checkpoint may have a pointer to the object store as its\n"    \
     "                   data; without --stored that is an error (IPC-017)\n"
 
 #define CHECK_SESSION_OWN_FLAGS 2
+#define CHECK_SESSION_ASKED_MAX 16
 
 struct check_session {
     const char *command, *help;
+    const char *help_end; /* after the options of protocols */
     struct argument_flag own_flags[CHECK_SESSION_OWN_FLAGS];
     /* Called with one of those and its value.  Returns: as check_session_arguments. */
     int (*on_flag)(struct check_session *session, const char *name, const char *value);
@@ -54,6 +50,10 @@ struct check_session {
     const char *media_type; /* NULL: detected */
     const struct parley_codec *codec;
     struct parley_options options;
+    struct check_asked {
+        const char *name, *value;
+    } asked[CHECK_SESSION_ASKED_MAX]; /* options of messages, until the protocol is known */
+    size_t asked_count;
     char fresh_id[37], now[32];
     bool has_unreadable; /* there were lines that are not events … */
     bool has_events;     /* … and messages that are */

@@ -35,7 +35,9 @@ static const char help[] =
     "  --rejected       check again what a server has refused of PROTOCOL and kept (its option\n"
     "                   --quarantine), and report what would pass now and what would still be\n"
     "                   refused. The input has what GET /v1/rejected/stream "
-    "returned\n" CHECK_SESSION_OPTIONS_HELP
+    "returned\n" CHECK_SESSION_OPTIONS_HELP;
+
+static const char help_end[] =
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -113,6 +115,7 @@ static enum parley_status report(struct check_session *session, const char *file
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
+                                      .help_end = help_end,
                                       .own_flags = {{"format", 0, true}, {"rejected", 0, false}},
                                       .on_flag = take_flag,
                                       .on_message = report},

@@ -30,7 +30,9 @@ static const char help[] =
     "as by parley check.\n"
     "\n"
     "Options:\n"
-    "  --to ENCODING    required; see above\n" CHECK_SESSION_OPTIONS_HELP
+    "  --to ENCODING    required; see above\n" CHECK_SESSION_OPTIONS_HELP;
+
+static const char help_end[] =
     "  -q, --quiet      print no summary or progress to standard error\n"
     "  -h, --help       print this text\n"
     "\n"
@@ -152,6 +154,7 @@ static int run(struct convert *convert) {
 int command_convert(int argc, char **argv) {
     struct convert convert = {.session = {.command = "convert",
                                           .help = help,
+                                          .help_end = help_end,
                                           .own_flags = {{"to", 0, true}},
                                           .on_flag = take_to,
                                           .on_message = take_message}};

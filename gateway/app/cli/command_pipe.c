@@ -81,14 +81,15 @@ static const struct parley_protocol *find_protocol(void) {
     return parley_protocols[i];
 }
 
-static bool check_option(const char *name, const char *value) {
+static bool check_option(const struct parley_protocol *protocol, const char *name,
+                         const char *value) {
     struct parley_options options = {0};
     const char *wants = NULL;
     if (value == NULL) {
         terminal_error("pipe needs --agent NAME and --from SIDE (parley pipe --help)");
         return false;
     }
-    if (parley_options_set(&options, name, value, &wants) != PARLEY_OPTION_SET) {
+    if (parley_options_set(&options, protocol, name, value, &wants) != PARLEY_OPTION_SET) {
         terminal_error("--%s must be %s, not '%s'", name, wants, value);
         return false;
     }
@@ -155,7 +156,9 @@ static bool take_all(struct pipe_options *options, const char *const values[FLAG
     options->agent = values[AGENT];
     options->from = values[FROM];
     options->since = values[SINCE] != NULL ? values[SINCE] : "now";
-    return check_option("agent", options->agent) && check_option("from", options->from) &&
+    return check_option(options->protocol, "agent", options->agent) &&
+           check_option(options->protocol, options->protocol->pipe->from->help.name,
+                        options->from) &&
            take_linger(options, values[LINGER]) && take_url(options, url) &&
            take_tls(options, values) && take_token(options, values[TOKEN_FILE]);
 }

@@ -320,8 +320,9 @@ static void run(struct pipe_up *up) {
 
 static void write_path(struct pipe_up *up) {
     const struct pipe_options *options = up->pipe->options;
-    parley_buffer_format(&up->caller.path, "%s/v1/%s/messages?agent=%s&from=%s&results=errors",
-                         options->url.path, options->protocol->name, options->agent, options->from);
+    parley_buffer_format(&up->caller.path, "%s/v1/%s/messages?agent=%s&%s=%s&results=errors",
+                         options->url.path, options->protocol->name, options->agent,
+                         options->protocol->pipe->from->help.name, options->from);
     parley_buffer_char(&up->caller.path, '\0');
 }
 

@@ -14,7 +14,7 @@ struct argument_flag {
     bool has_value;   /* --flag VALUE, --flag=VALUE; else --flag, --flag=true, --flag=false */
 };
 
-#define ARGUMENT_FLAGS_MAX 64
+#define ARGUMENT_FLAGS_MAX 96
 
 struct arguments {
     const char *command; /* for error messages: "check" */

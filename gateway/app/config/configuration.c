@@ -36,17 +36,19 @@ static const char *keep_item(struct loading *loading, const char *before, const 
 
 static void take_flag(struct loading *loading, size_t option, const char *value) {
     const char *before = loading->text[option];
-    const bool is_item = options[option].type == OPTION_LIST && before != NULL;
+    const struct option row = option_at(option);
+    const bool is_item = row.type == OPTION_LIST && before != NULL;
     loading->text[option] = is_item ? keep_item(loading, before, value) : value;
-    loading->by[option] = loading_keep_joined(loading, "--", options[option].flag);
+    loading->by[option] = loading_keep_joined(loading, "--", row.flag);
 }
 
 int loading_read_flags(struct loading *loading, int argc, char **argv) {
     struct argument_flag flags[OPTIONS_MAX + 2] = {{0}};
-    for (size_t i = 0; i < option_count; i++) {
-        flags[i] = (struct argument_flag){options[i].flag, 0, options[i].type != OPTION_SWITCH};
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option row = option_at(i);
+        flags[i] = (struct argument_flag){row.flag, 0, row.type != OPTION_SWITCH};
     }
-    const int help = (int)option_count;
+    const int help = (int)option_count();
     flags[help] = (struct argument_flag){"help", 'h', false};
     struct arguments arguments = {.command = "serve", .flags = flags, .argc = argc, .argv = argv};
     for (const char *value;;) {
@@ -88,16 +90,17 @@ static void on_file_fault(void *context, size_t line, const char *text) {
     }
 }
 
-/* Returns: option_count after a fault. */
+/* Returns: option_count() after a fault. */
 static size_t find_key(const struct file_reading *reading, const char *key, size_t line) {
     const char *names[OPTIONS_MAX + 1] = {0};
     size_t count = 0;
-    for (size_t i = 0; i < option_count; i++) {
-        if (!options[i].is_not_in_file) {
-            if (strcmp(options[i].flag, key) == 0) {
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option row = option_at(i);
+        if (!row.is_not_in_file) {
+            if (strcmp(row.flag, key) == 0) {
                 return i;
             }
-            names[count++] = options[i].flag;
+            names[count++] = row.flag;
         }
     }
     const char *nearest = nearest_word(key, names);
@@ -110,7 +113,7 @@ static size_t find_key(const struct file_reading *reading, const char *key, size
                       "lists)",
                       reading->path, line, key);
     }
-    return option_count;
+    return option_count();
 }
 
 static const char *name_entry(const struct file_reading *reading,
@@ -130,14 +133,15 @@ static void take_value(struct file_reading *reading, size_t option,
                        const struct configuration_entry *entry) {
     struct loading *loading = reading->loading;
     struct configuration unused;
+    const struct option row = option_at(option);
     const char *by = name_entry(reading, entry);
     if (by == NULL) {
         return;
     }
-    if (entry->is_list && options[option].type != OPTION_LIST) {
+    if (entry->is_list && row.type != OPTION_LIST) {
         loading_fault(loading, "%s must be one value, not a list", by);
-    } else if (!option_assign(&options[option], entry->value, &unused)) {
-        option_note_invalid(&options[option], by, entry->value, loading);
+    } else if (!option_assign(&row, entry->value, &unused)) {
+        option_note_invalid(&row, by, entry->value, loading);
     } else if (loading->text[option] == NULL) {
         loading->text[option] = copy(loading, entry->value);
         loading->by[option] = by;
@@ -147,7 +151,7 @@ static void take_value(struct file_reading *reading, size_t option,
 static void on_file_entry(void *context, const struct configuration_entry *entry) {
     struct file_reading *reading = context;
     const size_t option = find_key(reading, entry->key, entry->line);
-    if (option == option_count) {
+    if (option == option_count()) {
         return;
     }
     if (reading->lines[option] != 0) {
@@ -174,7 +178,8 @@ static void read_file_if_any(struct loading *loading) {
 /* ---- values ---- */
 
 static void assign(struct loading *loading, size_t i) {
-    const struct option *option = &options[i];
+    const struct option row = option_at(i);
+    const struct option *option = &row;
     if (option->fallback != NULL) {
         const bool is_fallback_valid =
             option_assign(option, option->fallback, loading->configuration);
@@ -200,10 +205,11 @@ int configuration_print(const struct configuration *configuration) {
     struct parley_buffer out;
     parley_buffer_init(&out);
     parley_buffer_text(&out, "{");
-    for (size_t i = 0; i < option_count; i++) {
-        if (!options[i].is_not_in_file) {
-            parley_buffer_format(&out, "%s\n  \"%s\": ", i == 0 ? "" : ",", options[i].flag);
-            option_write_json(&options[i], configuration, &out);
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option row = option_at(i);
+        if (!row.is_not_in_file) {
+            parley_buffer_format(&out, "%s\n  \"%s\": ", i == 0 ? "" : ",", row.flag);
+            option_write_json(&row, configuration, &out);
         }
     }
     parley_buffer_text(&out, "\n}\n");
@@ -222,7 +228,7 @@ int configuration_print(const struct configuration *configuration) {
 void loading_fill(struct loading *loading) {
     configuration_read_variables(loading);
     read_file_if_any(loading);
-    for (size_t i = 0; i < option_count; i++) {
+    for (size_t i = 0; i < option_count(); i++) {
         assign(loading, i);
     }
     if (loading_is_sound(loading)) {
@@ -278,7 +284,7 @@ int configuration_load_listen(struct configuration *configuration, const char *p
     configuration_read_variables(&loading);
     read_file_if_any(&loading);
     const char *listen = loading.text[OPTION_OF(listen)];
-    configuration->listen = listen != NULL ? listen : options[OPTION_OF(listen)].fallback;
+    configuration->listen = listen != NULL ? listen : option_at(OPTION_OF(listen)).fallback;
     configuration->tls_cert = loading.text[OPTION_OF(tls_cert)];
     return loading_end(&loading);
 }

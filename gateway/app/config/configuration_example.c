@@ -46,9 +46,10 @@ static void print_option(FILE *out, const struct option *option) {
 
 void configuration_print_example(void) {
     fputs(HEADER, stdout);
-    for (size_t i = 0; i < option_count; i++) {
-        if (!options[i].is_not_in_file) {
-            print_option(stdout, &options[i]);
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option option = option_at(i);
+        if (!option.is_not_in_file) {
+            print_option(stdout, &option);
         }
     }
 }

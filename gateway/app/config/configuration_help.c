@@ -38,8 +38,9 @@ void configuration_print_help(void) {
           "\n"
           "Options:\n",
           stdout);
-    for (size_t i = 0; i < option_count; i++) {
-        print_option(stdout, &options[i]);
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option option = option_at(i);
+        print_option(stdout, &option);
     }
     fputs("  -h, --help\n"
           "      Print this text.\n"

@@ -3,7 +3,7 @@
 
 /* Reads the options of `parley serve`. Each is a flag, an environment variable (PARLEY_LISTEN), a
  * key of the configuration file and an entry of --help and of docs/parley.conf, all from one row of
- * the table in options.c. Precedence: flag, variable, file, default. */
+ * the table in options.c, or of a protocol's. Precedence: flag, variable, file, default. */
 
 #include <parley/buffer.h>
 #include <parley/status.h>
@@ -13,8 +13,6 @@
 /* The values of options that are one of a few words.  Each ends with NULL. */
 extern const char *const access_log_names[];
 extern const char *const durability_names[];
-extern const char *const on_halt_names[];
-extern const char *const lifecycle_names[];
 
 /* Reads flags, variables and the file, and checks them all; every mistake is printed. `argv` starts
  * after "serve". Returns: -1 to go on, else the exit status, after --help or an error message was

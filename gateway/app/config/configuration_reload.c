@@ -41,8 +41,9 @@ static void take(const struct option *option, const struct configuration *from,
 
 static void take_all(const struct configuration *from, struct configuration *to,
                      struct configuration_changes *changes) {
-    for (size_t i = 0; i < option_count; i++) {
-        const struct option *option = &options[i];
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option row = option_at(i);
+        const struct option *option = &row;
         if (option->is_not_in_file || is_same(option, from, to)) {
             continue;
         }

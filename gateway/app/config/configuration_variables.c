@@ -62,10 +62,11 @@ static const char *read_secret(struct loading *loading, const char *variable, co
 
 static void read_variable(struct loading *loading, size_t option) {
     char name[64], file_name[72];
-    option_name_variable(options[option].flag, name);
+    const struct option row = option_at(option);
+    option_name_variable(row.flag, name);
     snprintf(file_name, sizeof file_name, "%s%s", name, FILE_SUFFIX);
     const char *value = getenv(name);
-    const char *path = options[option].is_secret ? getenv(file_name) : NULL;
+    const char *path = row.is_secret ? getenv(file_name) : NULL;
     if (has_value(value) && has_value(path)) {
         loading_fault(loading, "%s and %s are both set: unset one of them", name, file_name);
     } else if (has_value(path)) {
@@ -78,7 +79,7 @@ static void read_variable(struct loading *loading, size_t option) {
 }
 
 void configuration_read_variables(struct loading *loading) {
-    for (size_t i = 0; i < option_count; i++) {
+    for (size_t i = 0; i < option_count(); i++) {
         if (loading->text[i] == NULL) {
             read_variable(loading, i);
         }
@@ -118,8 +119,8 @@ static void write_flag(const char *variable, char out[128]) {
 
 static const char *nearest_flag(const char *flag) {
     const char *flags[OPTIONS_MAX + 1] = {0};
-    for (size_t i = 0; i < option_count; i++) {
-        flags[i] = options[i].flag;
+    for (size_t i = 0; i < option_count(); i++) {
+        flags[i] = option_at(i).flag;
     }
     const size_t length = strlen(flag);
     return nearest_word_within(flag, flags, length <= SHORT_FLAG_MAX ? 1 : length / 3 + 1);
@@ -127,11 +128,11 @@ static const char *nearest_flag(const char *flag) {
 
 /* Whether it is the variable of an option, or of a file that has an option's value. */
 static bool is_known(const char *flag) {
-    for (size_t i = 0; i < option_count; i++) {
-        const size_t length = strlen(options[i].flag);
-        if (strncmp(flag, options[i].flag, length) == 0 &&
-            (flag[length] == '\0' ||
-             (options[i].is_secret && strcmp(flag + length, "-file") == 0))) {
+    for (size_t i = 0; i < option_count(); i++) {
+        const struct option row = option_at(i);
+        const size_t length = strlen(row.flag);
+        if (strncmp(flag, row.flag, length) == 0 &&
+            (flag[length] == '\0' || (row.is_secret && strcmp(flag + length, "-file") == 0))) {
             return true;
         }
     }

@@ -66,7 +66,7 @@ const char *loading_keep_joined(struct loading *loading, const char *a, const ch
 
 size_t option_index(size_t field) {
     size_t i = 0;
-    while (options[i].field != field) {
+    while (option_at(i).field != field) {
         i++;
     }
     return i;

@@ -35,10 +35,11 @@ struct option {
     const char *help;
 };
 
-/* The table is in options.c. */
-enum { OPTIONS_MAX = 63 };
-extern const struct option options[];
-extern const size_t option_count;
+/* All options, in the order of --help: those of the table in options.c, and those of the protocols
+ * (parley_protocol.options). */
+enum { OPTIONS_MAX = 95 };
+struct option option_at(size_t number);
+size_t option_count(void);
 
 /* Prints `parley serve --help`. */
 void configuration_print_help(void);

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The options of the server: the one place that names their flags, bounds and help. */
+/* The options of the server: the one place that names their flags, bounds and help, but for those
+ * of protocols, which are in their folders. */
 
+#include <assert.h>
 #include <stddef.h>
 
 #include "log.h"
@@ -11,11 +13,9 @@
 #define DAY_MS 86400000
 
 const char *const durability_names[] = {"process", "machine", "server", NULL};
-const char *const on_halt_names[] = {"refuse", "ignore", NULL};
 const char *const access_log_names[] = {"off", "errors", "all", NULL};
-const char *const lifecycle_names[] = {"off", "on", "strict", NULL};
 
-const struct option options[] = {
+static const struct option own[] = {
     {.flag = "listen",
      FIELD(listen),
      .value_name = "ADDR:PORT",
@@ -141,23 +141,6 @@ const struct option options[] = {
      .is_reloadable = true,
      .help = "Accept only messages whose sender has the name of the token (rule GW-102). A token "
              "made with --agent is bound to that agent in any case."},
-    {.flag = "escalate",
-     .type = OPTION_SWITCH,
-     FIELD(escalate),
-     .fallback = "false",
-     .is_reloadable = true,
-     .help = "Forward VLP claims that break only VLP-012 with safety.level review, instead of "
-             "refusing them. A request can decide it with escalate=true or escalate=false."},
-    {.flag = "on-halt",
-     .type = OPTION_CHOICE,
-     FIELD(on_halt),
-     .value_name = "WHAT",
-     .choices = on_halt_names,
-     .fallback = "refuse",
-     .is_reloadable = true,
-     .help = "What happens to messages for the lane safe of a VLP session that a block has halted: "
-             "refuse (409 halted) or ignore (they are stored). Blocks are recorded in the bucket "
-             "parley_halts in both cases."},
     {.flag = "insecure",
      .type = OPTION_SWITCH,
      FIELD(insecure),
@@ -174,17 +157,6 @@ const struct option options[] = {
          "the prefixes of --subject-prefix. "
          "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
          "them, such as secrets, is kept too."},
-    {.flag = "lifecycle",
-     .type = OPTION_CHOICE,
-     FIELD(lifecycle),
-     .value_name = "MODE",
-     .choices = lifecycle_names,
-     .fallback = "on",
-     .help = "Whether earlier messages decide on later ones: on refuses a claim of a task that "
-             "another agent holds, that is addressed to another agent or that is over, and an id "
-             "that was used before, and warns of the rest; strict also refuses reports of agents "
-             "that do not hold the task and reports on a task that is over; off decides nothing. "
-             "All gateways of a fleet need the same one."},
     {.flag = "durability",
      .type = OPTION_CHOICE,
      FIELD(durability),
@@ -195,26 +167,6 @@ const struct option options[] = {
              "machine fails, the last of it may be lost. machine, with the embedded nats-server: "
              "the answer leaves once it is on the disk. server, with --nats: the servers see to "
              "it (sync_interval: always), which parley cannot check."},
-    {.flag = "checkpoints-keep",
-     .type = OPTION_COUNT,
-     FIELD(checkpoints_keep),
-     .value_name = "N",
-     .fallback = "8",
-     .minimum = 1,
-     .maximum = 1000,
-     .help = "How many large checkpoints of an agent are kept in the object store. With the next "
-             "one, the oldest is removed; its message stays. All gateways of a fleet should have "
-             "the same."},
-    {.flag = "wal",
-     .type = OPTION_CHOICE,
-     FIELD(wal),
-     .value_name = "MODE",
-     .choices = lifecycle_names,
-     .fallback = "on",
-     .help = "What becomes of supervisor WAL entries of a named agent that do not continue its "
-             "log: on stores them and warns of holes (IPC-201) and of steps back and repeats "
-             "(IPC-202); strict refuses holes (409 wal-gap) and warns of the rest; off asks "
-             "nothing, and saves reading the log's end once a request that has WAL entries."},
     {.flag = "log-format",
      .type = OPTION_CHOICE,
      FIELD(log_format),
@@ -508,5 +460,66 @@ const struct option options[] = {
      .help = "Close a connection whose TLS handshake is not complete after this time."},
 };
 
-const size_t option_count = sizeof options / sizeof options[0];
-_Static_assert(sizeof options / sizeof options[0] <= OPTIONS_MAX, "struct given has room for all");
+enum { OWN_COUNT = sizeof own / sizeof own[0] };
+
+/* ---- those of protocols ---- */
+
+/* Which option of which protocol. */
+struct place {
+    size_t protocol, option;
+};
+
+/* The one with this number, among those that the operator can give.  Returns: how many there are
+ * before the place; less than `number`: there are not so many. */
+static size_t find(size_t number, struct place *out) {
+    size_t count = 0;
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_option *rows = parley_protocols[i]->options;
+        for (size_t k = 0; rows != NULL && rows[k].help.name != NULL; k++) {
+            if (rows[k].server.help != NULL && count++ == number) {
+                *out = (struct place){i, k};
+                return number;
+            }
+        }
+    }
+    return count;
+}
+
+static struct option of_protocol(struct place place) {
+    static const enum option_type types[] = {[PARLEY_OPTION_SWITCH] = OPTION_SWITCH,
+                                             [PARLEY_OPTION_CHOICE] = OPTION_CHOICE,
+                                             [PARLEY_OPTION_COUNT] = OPTION_COUNT};
+    const struct parley_option *row = &parley_protocols[place.protocol]->options[place.option];
+    const size_t before = place.protocol * PARLEY_OPTIONS_MAX + place.option;
+    assert(row->type != PARLEY_OPTION_TEXT && place.protocol < CONFIGURATION_PROTOCOLS_MAX &&
+           place.option < PARLEY_OPTIONS_MAX);
+    return (struct option){.flag = row->help.name,
+                           .type = types[row->type],
+                           .field = offsetof(struct configuration, values) +
+                                    before * sizeof(union parley_option_value),
+                           .value_name = row->value_name,
+                           .fallback = row->server.fallback,
+                           .minimum = row->server.minimum,
+                           .maximum = row->server.maximum,
+                           .choices = row->choices,
+                           .is_reloadable = row->server.is_reloadable,
+                           .help = row->server.help};
+}
+
+/* ---- all ---- */
+
+struct option option_at(size_t number) {
+    struct place place = {0, 0};
+    if (number < OWN_COUNT) {
+        return own[number];
+    }
+    find(number - OWN_COUNT, &place);
+    return of_protocol(place);
+}
+
+size_t option_count(void) {
+    struct place place;
+    const size_t count = OWN_COUNT + find(SIZE_MAX, &place);
+    assert(count <= OPTIONS_MAX);
+    return count;
+}

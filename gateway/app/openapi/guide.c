@@ -40,8 +40,9 @@ static void write_encodings(struct parley_buffer *out, const struct parley_proto
 }
 
 static void write_options(struct parley_buffer *out, const struct parley_protocol *protocol) {
-    for (const char *const *name = protocol->options; name != NULL && *name != NULL; name++) {
-        const struct parley_option_help *help = parley_option_help(*name);
+    const struct parley_option *option;
+    for (size_t i = 0; (option = parley_option_at(protocol, i)) != NULL; i++) {
+        const struct parley_option_help *help = &option->help;
         parley_buffer_format(out, "- Query option `%s` (%s): %s\n", help->name, help->wants,
                              help->does);
     }

@@ -75,8 +75,9 @@ static bool concerns(const struct parley_protocol *protocol, enum ingest_task ta
                                            : true;
     }
     bool is_own = strcmp(name, "stamp") == 0 && protocol->stamps != NULL;
-    for (const char *const *at = protocol->options; at != NULL && *at != NULL; at++) {
-        is_own = is_own || strcmp(*at, name) == 0;
+    const struct parley_option *at;
+    for (size_t i = 0; (at = parley_option_at(protocol, i)) != NULL; i++) {
+        is_own = is_own || strcmp(at->help.name, name) == 0;
     }
     return is_own;
 }
@@ -86,7 +87,9 @@ static void write_send_options(struct json_writer *json, enum operation_kind kin
     const enum ingest_task task = kind == OPERATION_CONVERT    ? INGEST_CONVERT
                                   : kind == OPERATION_VALIDATE ? INGEST_VALIDATE
                                                                : INGEST_FORWARD;
-    for (const char *const *name = request_options_names(task); *name != NULL; name++) {
+    const char *names[REQUEST_NAMES_MAX];
+    request_options_names(task, names);
+    for (const char *const *name = names; *name != NULL; name++) {
         if (concerns(protocol, task, *name)) {
             write_option(json, request_options_help(*name), protocol);
         }

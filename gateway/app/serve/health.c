@@ -96,18 +96,19 @@ static struct finding full_halts(enum halt_room room) {
 }
 
 static struct finding ask_halts(const struct services *services, size_t number) {
-    bool is_seen = true, was_seen = true;
+    bool is_unread = false, was_seen = true;
     enum halt_room room = HALT_HAS_ROOM;
     for (size_t i = 0; services->gateway.halt_gates != NULL && i < parley_protocol_count(); i++) {
         if (services->gateway.halt_gates[i] != NULL) {
             struct halt_set *set = halt_gate_set(services->gateway.halt_gates[i]);
             const enum halt_room room_of_it = halt_set_room(set);
-            is_seen = is_seen && halt_set_is_seen(set);
+            is_unread = is_unread || (!halt_set_is_seen(set) &&
+                                      configuration_obeys_halts(services->gateway.configuration,
+                                                                parley_protocols[i]));
             was_seen = was_seen && halt_set_was_seen(set);
             room = room_of_it > room ? room_of_it : room;
         }
     }
-    const bool is_unread = !is_seen && services->gateway.configuration->on_halt != ON_HALT_IGNORE;
     if (is_unread && number == 0) {
         return unread_halts(was_seen);
     }

@@ -71,8 +71,7 @@ struct worker {
 /* What is halted is known, or is not asked for. The worker that reads it is not ready before. */
 static bool knows_halts(const struct worker *worker) {
     return !worker->options.keeps_facts ||
-           worker->options.configuration->on_halt == ON_HALT_IGNORE ||
-           halt_sets_were_seen(worker->options.halt_sets);
+           halt_sets_were_seen(worker->options.halt_sets, worker->options.configuration);
 }
 
 static void on_ready(void *context) {
@@ -340,7 +339,7 @@ static enum parley_status create_facts(struct worker *worker) {
                 .store = gateway->fact_stores[i],
                 .channel = channel,
                 .message = &gateway->messages[i],
-                .lifecycle = (enum parley_lifecycle)gateway->configuration->lifecycle};
+                .values = configuration_values(gateway->configuration, channel)};
             PARLEY_TRY(fact_consumers_create(&options, &worker->fact_consumers[i]));
         }
     }

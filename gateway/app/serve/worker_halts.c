@@ -106,9 +106,10 @@ void halt_sets_destroy(struct halt_set **sets) {
     free(sets);
 }
 
-bool halt_sets_were_seen(struct halt_set *const *sets) {
+bool halt_sets_were_seen(struct halt_set *const *sets, const struct configuration *configuration) {
     for (size_t i = 0; i < parley_protocol_count(); i++) {
-        if (sets[i] != NULL && !halt_set_was_seen(sets[i])) {
+        if (configuration_obeys_halts(configuration, parley_protocols[i]) &&
+            !halt_set_was_seen(sets[i])) {
             return false;
         }
     }

@@ -34,5 +34,5 @@ void worker_halts_give_up(struct worker_halts *halts);
 enum parley_status halt_sets_create(struct halt_set ***out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void halt_sets_destroy(struct halt_set **sets);
-/* Every bucket was read once. */
-bool halt_sets_were_seen(struct halt_set *const *sets);
+/* Every bucket whose halts are obeyed was read once. */
+bool halt_sets_were_seen(struct halt_set *const *sets, const struct configuration *configuration);

@@ -50,12 +50,14 @@ enum parley_status worker_objects_create(struct gateway *gateway, struct object_
     }
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         const char *bucket = gateway->configuration->channels[i].object_bucket;
+        const struct parley_objects *objects = parley_protocols[i]->objects;
         if (bucket != NULL) {
             const struct object_store_options options = {
                 .bucket = bucket,
                 .room = room,
-                .keep = (size_t)gateway->configuration->checkpoints_keep,
-                .days = gateway->configuration->channels[i].protocol->objects->days};
+                .keep = (size_t)configuration_number(gateway->configuration, parley_protocols[i],
+                                                     objects->keep),
+                .days = objects->days};
             PARLEY_TRY(object_store_create(gateway->reactor, gateway->jetstream, &options,
                                            &gateway->object_stores[i]));
         }

@@ -10,7 +10,7 @@
 
 static bool obeys(const struct request_options *options, const struct parley_route *route) {
     return route->halt_role == PARLEY_HALT_OBEYS &&
-           options->gateway->configuration->on_halt == ON_HALT_REFUSE;
+           configuration_obeys_halts(options->gateway->configuration, options->protocol);
 }
 
 static int shown(struct parley_bytes text, size_t length_max) {

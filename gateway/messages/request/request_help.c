@@ -4,12 +4,9 @@
 
 #include "request_options.h"
 
-#include <parley/objects.h>
+#include <assert.h>
 
-static const char *const names_to_send[] = {"results", "emit",  "strict", "escalate", "stamp",
-                                            "from",    "agent", "domain", "ack",      NULL};
-static const char *const names_to_convert[] = {"to",   "strict", "escalate", "stamp",
-                                               "from", "agent",  "domain",   NULL};
+#include <parley/objects.h>
 
 static const struct parley_option_help helps[] = {
     {"results",
@@ -41,8 +38,23 @@ bool request_may_be_acknowledged(const struct parley_protocol *protocol) {
     return protocol->objects != NULL && protocol->objects->begin_ack != NULL;
 }
 
-const char *const *request_options_names(enum ingest_task task) {
-    return task == INGEST_CONVERT ? names_to_convert : names_to_send;
+void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_MAX]) {
+    const bool is_converting = task == INGEST_CONVERT;
+    size_t count = 0;
+    out[count++] = is_converting ? "to" : "results";
+    if (!is_converting) {
+        out[count++] = "emit";
+    }
+    out[count++] = "stamp";
+    const struct parley_option *option;
+    for (size_t i = 0; (option = parley_option_at(NULL, i)) != NULL; i++) {
+        assert(count < REQUEST_NAMES_MAX - 2);
+        out[count++] = option->help.name;
+    }
+    if (!is_converting) {
+        out[count++] = "ack";
+    }
+    out[count] = NULL;
 }
 
 const struct parley_option_help *request_options_help(const char *name) {

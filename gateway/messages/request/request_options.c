@@ -77,7 +77,7 @@ static const char *read_option(struct query_reading *reading, const char *name, 
     }
     const char *wants = NULL;
     const enum parley_option_result result =
-        parley_options_set(&options->check, name, value, &wants);
+        parley_options_set(&options->check, options->protocol, name, value, &wants);
     *out_is_known = result != PARLEY_OPTION_UNKNOWN;
     return result == PARLEY_OPTION_INVALID ? wants : NULL;
 }
@@ -91,8 +91,9 @@ static bool take_query(void *context, const char *name, const char *value) {
     }
     const char *wants = read_option(reading, name, value, &is_known);
     if (!is_known) {
-        query_problem_unknown(reading->request, name,
-                              request_options_names(reading->options->task));
+        const char *names[REQUEST_NAMES_MAX];
+        request_options_names(reading->options->task, names);
+        query_problem_unknown(reading->request, name, names);
     } else if (wants != NULL) {
         query_problem_value(reading->request, name, value, wants);
     }
@@ -367,17 +368,21 @@ static bool prefers_own_refusal(const struct request_options *options,
     return offers[2] != NULL && negotiate(http_request_header(request, "Accept"), offers) == 2;
 }
 
+void request_options_of_server(struct request_options *options) {
+    const struct configuration *configuration = options->gateway->configuration;
+    const struct channel *channel = channel_find(configuration->channels, options->protocol);
+    const struct parley_facts_kind *facts = options->protocol->facts;
+    union parley_option_value *values = options->check.values;
+    options->check.subject_prefix = channel->prefix;
+    memcpy(values, configuration_values(configuration, channel), sizeof options->check.values);
+    if (options->task != INGEST_FORWARD && facts != NULL && facts->mode != NULL) {
+        values[facts->mode - options->protocol->options].number = PARLEY_LIFECYCLE_OFF;
+    }
+}
+
 bool request_options_read(struct request_options *options, struct http_request *request) {
     options->check.message_bytes_max = (size_t)options->gateway->configuration->message_max_bytes;
-    options->check.escalate = options->gateway->configuration->escalate;
-    options->check.subject_prefix =
-        channel_find(options->gateway->configuration->channels, options->protocol)->prefix;
-    if (options->task == INGEST_FORWARD) {
-        const struct configuration *configuration = options->gateway->configuration;
-        const struct parley_facts_kind *facts = options->protocol->facts;
-        options->check.lifecycle = (enum parley_lifecycle)(
-            facts != NULL && facts->of != NULL ? configuration->wal : configuration->lifecycle);
-    }
+    request_options_of_server(options);
     if (!read_coding(options, request) || !read_media_type(options, request) ||
         !read_query(options, request)) {
         return false;
@@ -402,19 +407,38 @@ static bool keep_text(const char **text) {
     return is_kept;
 }
 
+/* The text of a value of the protocol's options; NULL: the option is not a text. */
+static const char **text_of_value(struct request_options *options, size_t i) {
+    return options->protocol->options[i].type == PARLEY_OPTION_TEXT ? &options->check.values[i].text
+                                                                    : NULL;
+}
+
+static bool has_value(const struct request_options *options, size_t i) {
+    const struct parley_option *rows = options->protocol->options;
+    return rows != NULL && rows[i].help.name != NULL;
+}
+
+static bool keep_values(struct request_options *options) {
+    bool are_kept = true;
+    for (size_t i = 0; has_value(options, i); i++) {
+        const char **text = text_of_value(options, i);
+        are_kept = (text == NULL || keep_text(text)) && are_kept;
+    }
+    return are_kept;
+}
+
 bool request_options_keep(struct request_options *out, const struct request_options *options) {
     *out = *options;
-    const bool has_from = keep_text(&out->check.from);
+    const bool has_values = keep_values(out);
     const bool has_agent = keep_text(&out->check.agent);
-    const bool has_domain = keep_text(&out->check.domain);
     const bool has_sender = keep_text(&out->check.only_sender);
     const bool has_principal = keep_text(&out->principal);
     const bool has_key = keep_text(&out->publication.idempotency_key);
     const bool has_owner = keep_text(&out->publication.key_owner);
     const bool has_trace = keep_text(&out->publication.traceparent);
     const bool has_state = keep_text(&out->publication.tracestate);
-    if (has_from && has_agent && has_domain && has_sender && has_principal && has_key &&
-        has_owner && has_trace && has_state) {
+    if (has_values && has_agent && has_sender && has_principal && has_key && has_owner &&
+        has_trace && has_state) {
         return true;
     }
     request_options_release(out);
@@ -422,9 +446,7 @@ bool request_options_keep(struct request_options *out, const struct request_opti
 }
 
 void request_options_release(struct request_options *kept) {
-    const char *const texts[] = {kept->check.from,
-                                 kept->check.agent,
-                                 kept->check.domain,
+    const char *const texts[] = {kept->check.agent,
                                  kept->check.only_sender,
                                  kept->principal,
                                  kept->publication.idempotency_key,
@@ -433,5 +455,9 @@ void request_options_release(struct request_options *kept) {
                                  kept->publication.tracestate};
     for (size_t i = 0; i < sizeof texts / sizeof texts[0]; i++) {
         free((char *)(uintptr_t)texts[i]);
+    }
+    for (size_t i = 0; has_value(kept, i); i++) {
+        const char **text = text_of_value(kept, i);
+        free(text != NULL ? (char *)(uintptr_t)*text : NULL);
     }
 }

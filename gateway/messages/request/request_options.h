@@ -53,6 +53,9 @@ struct request_options {
  * Returns: whether it can be served; if not, the request is answered. */
 bool request_options_read(struct request_options *options, struct http_request *request);
 
+/* Has the protocol's options be as the operator has them: what requests ask for is dropped. */
+void request_options_of_server(struct request_options *options);
+
 /* Copies `options` with its texts into `out`, for a handler that publishes what was received whole
  * even if the client is gone.  Returns: false: no memory. */
 bool request_options_keep(struct request_options *out,
@@ -60,8 +63,9 @@ bool request_options_keep(struct request_options *out,
 /* Frees the texts of what was kept. */
 void request_options_release(struct request_options *kept);
 
-/* The names of the query options of a task; ends with NULL. */
-const char *const *request_options_names(enum ingest_task task);
+/* The names of the query options of a task, those of all protocols among them; ends with NULL. */
+#define REQUEST_NAMES_MAX 80
+void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_MAX]);
 /* Whether `ack` concerns a protocol. */
 bool request_may_be_acknowledged(const struct parley_protocol *protocol);
 /* What documents say of one of these. The schema of `to` is NULL: the protocol's encodings. */

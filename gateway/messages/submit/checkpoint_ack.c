@@ -121,11 +121,11 @@ static void write_message_id(struct parley_bytes id, struct parley_buffer *out) 
     parley_buffer_append(out, (struct parley_bytes){id.data + 1, id.length - 2});
 }
 
-/* Of a message of the other side, in the same request. */
+/* Of a message of the other side, in the same request: what that asks for concerns its own. */
 static struct request_options options_of(const struct request_options *options) {
     struct request_options own = *options;
     own.codec = &parley_codec_json;
-    own.check.from = NULL;
+    request_options_of_server(&own);
     own.check.stamp = false;
     own.publication.idempotency_key = NULL;
     return own;

@@ -102,11 +102,11 @@ static enum parley_status decide(struct taken *taken, struct parley_known_facts 
                                  struct parley_decision *out) {
     const struct fact_consumers_options *its = &taken->consumers->options;
     struct parley_message *message = its->message;
-    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
-                                           .subject_prefix = its->channel->prefix,
-                                           .stored_subject = taken->subject,
-                                           .now_seconds = taken->time_ns / NS_A_MS / 1000,
-                                           .lifecycle = its->lifecycle};
+    struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
+                                     .subject_prefix = its->channel->prefix,
+                                     .stored_subject = taken->subject,
+                                     .now_seconds = taken->time_ns / NS_A_MS / 1000};
+    memcpy(options.values, its->values, sizeof options.values);
     out->kind = PARLEY_DECISION_REFUSED;
     PARLEY_TRY(parley_message_check(message, taken->payload, &parley_codec_json, &options,
                                     (struct parley_position){1, 1}));

@@ -18,8 +18,8 @@ struct fact_consumers_options {
     struct jetstream *jetstream;
     struct fact_store *store;
     const struct channel *channel;
-    struct parley_message *message; /* of the protocol, used during callbacks only */
-    enum parley_lifecycle lifecycle;
+    struct parley_message *message;          /* of the protocol, used during callbacks only */
+    const union parley_option_value *values; /* of the protocol's options */
 };
 
 /* Owns: copies the options, borrows what they point to; returns new consumers, which the caller

@@ -214,7 +214,8 @@ static void begin(struct reading *reading) {
     static const struct parley_log_gaps unknown = {.has_more = true};
     struct agents *agents = reading->agents;
     const bool has_log = reading->protocol->restore != NULL &&
-                         agents->checkpoints->configuration->wal != PARLEY_LIFECYCLE_OFF;
+                         configuration_lifecycle(agents->checkpoints->configuration,
+                                                 reading->protocol) != PARLEY_LIFECYCLE_OFF;
     if (!is_of_one(reading) || !has_log) {
         read_messages(reading);
         return;

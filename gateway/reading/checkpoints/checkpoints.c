@@ -30,7 +30,7 @@ static bool is_agent(struct http_request *request, const char *name,
     struct parley_options options = {0};
     const char *wants = NULL;
     if (!agent_token(name, out_agent) || strlen(out_agent) >= CHECKPOINT_AGENT_MAX ||
-        parley_options_set(&options, "agent", out_agent, &wants) != PARLEY_OPTION_SET) {
+        parley_options_set(&options, NULL, "agent", out_agent, &wants) != PARLEY_OPTION_SET) {
         problem_respond(request, PROBLEM_NOT_FOUND, "No agent has such a name.");
         return false;
     }

@@ -386,8 +386,11 @@ const char *const stream_query_names[] = {"since",    "follow",   "limit",    "t
                                           "sender",   "receiver", "for",      "thread", "domain",
                                           "priority", "agent",    "envelope", NULL};
 
-/* Options of other endpoints and other protocols. */
-static const char *const elsewhere[] = {"strict", "escalate", "stamp", "from", "results", "emit"};
+/* An option of other endpoints and other protocols. */
+static bool is_elsewhere(const char *name) {
+    return strcmp(name, "results") == 0 || strcmp(name, "emit") == 0 ||
+           parley_option_help(name) != NULL;
+}
 
 static const struct option *find_option(const char *name) {
     for (size_t i = 0; i < OPTION_COUNT; i++) {
@@ -408,15 +411,6 @@ bool stream_query_is_filter(const char *name) {
     return option != NULL && option->set == NULL;
 }
 
-static bool takes_option(const struct parley_protocol *protocol, const char *name) {
-    for (const char *const *at = protocol->options; at != NULL && *at != NULL; at++) {
-        if (strcmp(*at, name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 bool stream_query_concerns(const char *name, const struct parley_protocol *protocol) {
     const struct option *option = find_option(name);
     if (option == NULL || option->set != NULL || protocol == NULL) {
@@ -431,8 +425,9 @@ bool stream_query_concerns(const char *name, const struct parley_protocol *proto
     case STREAM_FILTER_PRIORITY:
         return protocol->priorities != NULL;
     case STREAM_FILTER_DOMAIN:
+        return protocol->has_domains;
     case STREAM_FILTER_AGENT:
-        return takes_option(protocol, name);
+        return protocol->sender_field == NULL;
     default:
         return true;
     }
@@ -452,12 +447,7 @@ enum stream_query_result stream_query_set(struct stream_query *query, const char
                                             : set_filter(query, option, value);
         return is_valid ? STREAM_QUERY_SET : STREAM_QUERY_INVALID;
     }
-    for (size_t i = 0; i < sizeof elsewhere / sizeof elsewhere[0]; i++) {
-        if (strcmp(elsewhere[i], name) == 0) {
-            return STREAM_QUERY_IGNORED;
-        }
-    }
-    return STREAM_QUERY_UNKNOWN;
+    return is_elsewhere(name) ? STREAM_QUERY_IGNORED : STREAM_QUERY_UNKNOWN;
 }
 
 enum stream_query_result stream_query_set_last_event(struct stream_query *query, const char *value,

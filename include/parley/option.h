@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a protocol can be told besides its messages: by a request, in its query, and by the operator
+ * of a server, as an option of `parley serve`. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/bytes.h>
+
+struct parley_protocol;
+
+/* A protocol has at most so many. */
+#define PARLEY_OPTIONS_MAX 4
+
+enum parley_option_type {
+    PARLEY_OPTION_SWITCH, /* is_on */
+    PARLEY_OPTION_CHOICE, /* number: the index of one of `choices` */
+    PARLEY_OPTION_COUNT,  /* number */
+    PARLEY_OPTION_TEXT,   /* text; only a request gives one */
+};
+
+/* The value of an option. All bits are 0: it was not given. */
+union parley_option_value {
+    bool is_on;
+    uint64_t number;
+    const char *text;
+};
+
+/* What documents say of an option of a request. */
+struct parley_option_help {
+    const char *name;
+    const char *does;   /* one sentence, Markdown */
+    const char *wants;  /* the allowed values, for an error text */
+    const char *schema; /* of a value, as JSON Schema */
+};
+
+/* An option of a protocol. One that both the operator and a request can give has the operator's
+ * value for requests that do not.  Owns: all text is static. */
+struct parley_option {
+    struct parley_option_help help; /* `name` is unique among all protocols; `does` NULL: requests
+                                       cannot give it */
+    enum parley_option_type type;
+    const char *value_name;                    /* in help texts: "SIDE"; NULL: of a switch */
+    const char *const *choices;                /* of a choice; NULL-terminated */
+    bool (*is_text)(struct parley_bytes text); /* of a text: whether it is allowed */
+
+    /* What `parley serve` says of --NAME; `help` NULL: the operator cannot give it. */
+    struct {
+        const char *help;
+        const char *fallback;      /* the default, as a user would write it */
+        uint64_t minimum, maximum; /* of a count */
+        bool is_reloadable;        /* SIGHUP changes it */
+    } server;
+};
+
+/* The options of requests, besides `stamp`, which concern messages of a protocol (NULL: of any):
+ * its own, and `agent`, if its messages name no sender. They are numbered from 0.
+ * Returns: NULL: there are not so many. */
+const struct parley_option *parley_option_at(const struct parley_protocol *protocol, size_t number);
+
+/* What documents say of any of them, and of `stamp`.  Returns: NULL when no option has that name.
+ */
+const struct parley_option_help *parley_option_help(const char *name);

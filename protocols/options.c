@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The options that a sender may give with a message: those of all protocols, and those that
+ * parley has for all. An option of another protocol is known, and does nothing. */
+
+#include <string.h>
+
+#include <parley/message.h>
+
+#include "text.h"
+
+static const struct parley_option stamp = {
+    .help = {"stamp",
+             "Fills in a missing `id`, `protocol`, `version` and `timestamp`, where the protocol "
+             "has them, before the message is checked.",
+             "true or false", "{\"type\":\"boolean\"}"}};
+
+static const struct parley_option agent = {
+    .help = {"agent",
+             "The agent that the message belongs to. With it, the same bytes sent again are "
+             "stored once, if `stamp` adds nothing to them; without it, only an "
+             "`Idempotency-Key` does that.",
+             "1 to 64 of A-Z a-z 0-9 _ -, the first a letter or a digit",
+             "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9][A-Za-z0-9_-]{0,63}$\"}"},
+    .type = PARLEY_OPTION_TEXT,
+    .value_name = "NAME",
+    .is_text = text_is_agent};
+
+/* ---- which there are ---- */
+
+const struct parley_option *parley_option_at(const struct parley_protocol *protocol,
+                                             size_t number) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const bool is_meant = protocol == NULL || protocol == parley_protocols[i];
+        const struct parley_option *at = is_meant ? parley_protocols[i]->options : NULL;
+        for (; at != NULL && at->help.name != NULL; at++) {
+            if (at->help.does != NULL && number-- == 0) {
+                return at;
+            }
+        }
+    }
+    return number == 0 && (protocol == NULL || protocol->sender_field == NULL) ? &agent : NULL;
+}
+
+/* Returns: NULL: no protocol has it. */
+static const struct parley_option *find(const struct parley_protocol *protocol, const char *name) {
+    const struct parley_option *at;
+    for (size_t i = 0; (at = parley_option_at(protocol, i)) != NULL; i++) {
+        if (strcmp(at->help.name, name) == 0) {
+            return at;
+        }
+    }
+    return NULL;
+}
+
+const struct parley_option_help *parley_option_help(const char *name) {
+    const struct parley_option *option =
+        strcmp(name, stamp.help.name) == 0 ? &stamp : find(NULL, name);
+    return option != NULL ? &option->help : NULL;
+}
+
+/* ---- their values ---- */
+
+static bool read_choice(const char *const *choices, const char *value, uint64_t *out) {
+    for (*out = 0; choices[*out] != NULL; ++*out) {
+        if (strcmp(choices[*out], value) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool read(const struct parley_option *option, const char *value,
+                 union parley_option_value *out) {
+    switch (option->type) {
+    case PARLEY_OPTION_SWITCH:
+        out->is_on = strcmp(value, "true") == 0;
+        return out->is_on || strcmp(value, "false") == 0;
+    case PARLEY_OPTION_CHOICE:
+        return read_choice(option->choices, value, &out->number);
+    case PARLEY_OPTION_TEXT:
+        out->text = value;
+        return option->is_text(parley_bytes_of(value));
+    default:
+        return false; /* a count is the operator's */
+    }
+}
+
+/* Where the value of an option goes.  Returns: NULL: it is another protocol's. */
+static union parley_option_value *place_of(struct parley_options *options,
+                                           const struct parley_protocol *protocol,
+                                           const struct parley_option *option) {
+    const struct parley_option *own = protocol != NULL ? protocol->options : NULL;
+    for (size_t i = 0; own != NULL && own[i].help.name != NULL; i++) {
+        if (option == &own[i]) {
+            return &options->values[i];
+        }
+    }
+    return NULL;
+}
+
+enum parley_option_result parley_options_set(struct parley_options *options,
+                                             const struct parley_protocol *protocol,
+                                             const char *name, const char *value,
+                                             const char **out_wants) {
+    const struct parley_option *option =
+        strcmp(name, stamp.help.name) == 0 ? &stamp : find(NULL, name);
+    union parley_option_value read_value = {.number = 0};
+    if (option == NULL) {
+        return PARLEY_OPTION_UNKNOWN;
+    }
+    *out_wants = option->help.wants;
+    if (!read(option, value, &read_value)) {
+        return PARLEY_OPTION_INVALID;
+    }
+    union parley_option_value *place = place_of(options, protocol, option);
+    if (option == &stamp) {
+        options->stamp = read_value.is_on;
+    } else if (option == &agent) {
+        options->agent = read_value.text;
+    } else if (place != NULL) {
+        *place = read_value;
+    }
+    return PARLEY_OPTION_SET;
+}

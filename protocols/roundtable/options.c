@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "roundtable.h"
+
+#include "text.h"
+
+const struct parley_option roundtable_options[] = {
+    [ROUNDTABLE_OPTION_DOMAIN] =
+        {.help = {"domain", "The domain of a reply whose request is not known.",
+                  "1 to 128 of A-Z a-z 0-9 _ -",
+                  "{\"type\":\"string\",\"pattern\":\"^[A-Za-z0-9_-]{1,128}$\"}"},
+         .type = PARLEY_OPTION_TEXT,
+         .value_name = "NAME",
+         .is_text = text_is_domain},
+    [ROUNDTABLE_OPTION_LIFECYCLE] =
+        {.help = {.name = "lifecycle"},
+         .type = PARLEY_OPTION_CHOICE,
+         .value_name = "MODE",
+         .choices = (const char *const[]){[PARLEY_LIFECYCLE_OFF] = "off",
+                                          [PARLEY_LIFECYCLE_ON] = "on",
+                                          [PARLEY_LIFECYCLE_STRICT] = "strict",
+                                          NULL},
+         .server = {.help =
+                        "Whether earlier messages decide on later ones: on refuses a claim of a "
+                        "task that another agent holds, that is addressed to another agent or "
+                        "that is over, and an id that was used before, and warns of the rest; "
+                        "strict also refuses reports of agents that do not hold the task and "
+                        "reports on a task that is over; off decides nothing. All gateways of "
+                        "a fleet need the same one.",
+                    .fallback = "on"}},
+    {.help = {.name = NULL}},
+};
+
+enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options) {
+    return (enum parley_lifecycle)options->values[ROUNDTABLE_OPTION_LIFECYCLE].number;
+}
