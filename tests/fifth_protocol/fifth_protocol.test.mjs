@@ -1,0 +1,93 @@
+// SPDX-License-Identifier: Apache-2.0
+// A protocol is one folder and one line: parley with the folder ballot/ and its line in the table has
+// its options, its rules, its stream, its decision and its refusal, and nothing else was told of it.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { get, post, readStream } from '../e2e/lib/http.mjs';
+import { parley, parleyFor } from '../e2e/lib/parley.mjs';
+
+let count = 0;
+const vote = (changes) => ({
+  id: `v${++count}`,
+  type: 'vote',
+  voter: 'bors',
+  question: `q${count}`,
+  choice: 'yes',
+  ...changes,
+});
+const send = (server, message, query = '') =>
+  post(server, `/v1/ballot/messages${query}`, JSON.stringify(message));
+const rulesOf = (answer) => answer.json.violations?.map(({ rule }) => rule);
+
+describe('the command line', () => {
+  for (const [what, args, expected] of [
+    ['lists the protocol', ['protocols'], /^ballot\b/m],
+    ['lists its rules', ['rules', 'ballot'], /BAL-004/],
+    ['has its examples', ['examples', 'ballot', 'vote'], /"voter"/],
+    ['has the option of the server in --help', ['serve', '--help'], /--one-vote MODE/],
+    ['has the option of both in --help', ['serve', '--help'], /--blank/],
+    ['has the option of requests in the help of check', ['check', '--help'], /--blank/],
+  ]) {
+    it(what, async () => {
+      const { code, stdout } = await parley(args);
+      assert.equal(code, 0);
+      assert.match(stdout, expected);
+    });
+  }
+});
+
+describe('the server', () => {
+  it('stores a vote and streams it', async (t) => {
+    const server = await parleyFor(t);
+    const message = vote();
+    const answer = await send(server, message);
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json.subject, `ballot.${message.question}.vote`);
+    const { lines } = await readStream(server, '/v1/ballot/stream?since=all&follow=false');
+    assert.deepEqual(lines.map((event) => event.data), [message]);
+  });
+
+  it('refuses what breaks a rule of the protocol', async (t) => {
+    const server = await parleyFor(t);
+    const answer = await send(server, vote({ voter: 'not a name' }));
+    assert.equal(answer.status, 422);
+    assert.deepEqual(rulesOf(answer), ['BAL-001']);
+  });
+
+  for (const [what, args, query, status] of [
+    ['refuses an empty choice', [], '', 422],
+    ['allows it where the request does', [], '?blank=true', 200],
+    ['allows it where the operator does', ['--blank'], '', 200],
+    ['refuses it where the request does not want what the operator allows', ['--blank'], '?blank=false', 422],
+  ]) {
+    it(what, async (t) => {
+      const server = await parleyFor(t, { args });
+      const answer = await send(server, vote({ choice: '' }), query);
+      assert.equal(answer.status, status, answer.text);
+      if (status === 422) assert.deepEqual(rulesOf(answer), ['BAL-004']);
+    });
+  }
+
+  for (const [mode, status] of [['on', 409], ['strict', 409], ['off', 200]]) {
+    it(`with --one-vote ${mode} answers ${status} to the second vote on a question`, async (t) => {
+      const server = await parleyFor(t, { args: ['--one-vote', mode] });
+      const first = vote();
+      const stored = await send(server, first);
+      assert.equal(stored.status, 200);
+      const second = await send(server, { ...vote({ choice: 'no' }), question: first.question });
+      assert.equal(second.status, status, second.text);
+      if (status === 409) assert.match(second.json.type, /already-voted$/);
+      const again = await send(server, first);
+      assert.equal(again.status, 200);
+      assert.deepEqual(again.json, { ...stored.json, duplicate: true });
+    });
+  }
+
+  it('explains the refusal on a page of its own', async (t) => {
+    const server = await parleyFor(t);
+    const page = await get(server, '/problems/already-voted');
+    assert.equal(page.status, 200);
+    assert.match(page.text, /A vote is final/);
+  });
+});
