@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a protocol's messages say of the agents that send them: from the last message on each
- * subject of an agent. A protocol that has agents gives a table of these subjects, and a pure
- * function that reads a message; the gateway reads the stream. */
+/* Describes the agents that send a protocol's messages, from the last message on each subject of an
+ * agent. A protocol that has agents gives a table of these subjects, and a pure function that reads
+ * a message; the gateway reads the stream. */
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
@@ -20,7 +20,7 @@ struct parley_agent_source {
     const char *subject; /* below the first token, `*` in place of the agent: "heartbeat.*" */
     unsigned part;       /* of an agent's answer; of several sources of one part the last message
                             counts */
-    bool is_unread;      /* what is needed is its size: it is not fetched */
+    bool is_unread;      /* only its size is needed: it is not fetched */
 };
 
 /* The last message on a subject of an agent.  Owns: everything is borrowed. */
@@ -28,7 +28,7 @@ struct parley_agent_report {
     unsigned source;                /* index into parley_agents.sources */
     struct parley_message *message; /* checked, and valid; NULL: is_unread */
     bool is_guarded;                /* for a reader that may not read private messages of the agent
-                                       (parley_protocol.private_types): what they hold is left out */
+                                       (parley_protocol.private_types): their content is left out */
     size_t size_bytes;              /* of its payload */
     const char *id;                 /* a UUID: of its event, or made of its sequence */
     const char *at;                 /* when it was stored, RFC 3339 */
@@ -46,7 +46,7 @@ struct parley_agents {
     enum parley_status (*report)(const struct parley_agent_report *report,
                                  struct parley_buffer *out);
     /* The query option that selects agents by their beat, and whether a beat matches its value;
-     * NULL: there is none. */
+     * NULL if there is no such option. */
     const char *option;
     const char *option_does;  /* one sentence, Markdown */
     const char *option_wants; /* the values that it takes; they are not empty */

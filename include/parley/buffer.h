@@ -33,7 +33,7 @@ bool parley_buffer_reserve(struct parley_buffer *buffer, size_t more);
 /* The slow path of parley_buffer_append: a limit, a failure, or no room yet. */
 void parley_buffer_append_slowly(struct parley_buffer *buffer, struct parley_bytes bytes);
 
-/* Inline, since most of what is written is short. */
+/* Inline, since most texts are short. */
 static inline void parley_buffer_append(struct parley_buffer *buffer, struct parley_bytes bytes) {
     const bool is_plain = buffer->limit_bytes == 0 && !buffer->has_failed && bytes.length > 0;
     if (is_plain && bytes.length <= buffer->capacity - buffer->length) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a protocol's rule table says, for programs that do not link parley. */
+/* Describes a protocol's rule table for programs that do not link parley. */
 
 #include <parley/protocol.h>
 
@@ -19,10 +19,11 @@ enum parley_status parley_protocol_write_json_schema(const struct parley_protoco
  * of a type satisfies its draft schema and that of its type, and has the required stamps; where a
  * text decides the type (protocol->type_of), there are no rows for a type. */
 
-/* What holds for every type, but what `stamp` fills in need not be there. */
+/* The schema for every type; members that `stamp` fills in may be missing. */
 enum parley_status parley_protocol_write_draft_schema(const struct parley_protocol *protocol,
                                                       struct parley_buffer *out) PARLEY_MUST_CHECK;
-/* What holds for some types only, of which `type` is one: an index into protocol->types. */
+/* The schema for the types that share some rules; `type`, an index into protocol->types, is one of
+ * them. */
 enum parley_status parley_protocol_write_type_schema(const struct parley_protocol *protocol,
                                                      unsigned type,
                                                      struct parley_buffer *out) PARLEY_MUST_CHECK;

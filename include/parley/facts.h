@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What earlier messages decide on later ones. A fact is what an earlier message left: a key of a
+/* Lets earlier messages decide on later ones. A fact is the trace of an earlier message: a key of a
  * bucket, or the last message on a subject. The gateway reads the facts that a message needs, and
  * writes those that it leaves; a protocol that has them says which they are, and decides, by pure
  * functions. */
@@ -22,12 +22,12 @@ struct parley_option;
 enum parley_lifecycle {
     PARLEY_LIFECYCLE_OFF, /* they do not: they only complete its subject */
     PARLEY_LIFECYCLE_ON,
-    PARLEY_LIFECYCLE_STRICT, /* what is against the protocol's lifecycle is refused, not warned of;
-                                of a log, its holes */
+    PARLEY_LIFECYCLE_STRICT, /* a message against the protocol's lifecycle is refused, not warned
+                                of; of a log, its holes */
 };
 
-/* What is known from earlier messages. Anybody who can write to the bucket may have written the
- * values.  Owns: all is borrowed, as long as the message is used. */
+/* The facts known from earlier messages. Any client that can write to the bucket may have written
+ * the values.  Owns: all is borrowed, as long as the message is used. */
 struct parley_known_facts {
     struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
                                                          none */
@@ -42,9 +42,9 @@ struct parley_known_facts {
     uint64_t stored_sequence;          /* … its place there; 0: not known */
 };
 
-/* What earlier messages mean for this one. A fact is a key of the bucket that is created once and
- * never changed.  Owns: texts are static, in the message's arena, or borrowed from the known facts.
- */
+/* The meaning of earlier messages for this one. A fact is a key of the bucket that is created once
+ * and never changed.  Owns: texts are static, in the message's arena, or borrowed from the known
+ * facts. */
 struct parley_decision {
     enum parley_decision_kind {
         PARLEY_DECISION_PUBLISH,
@@ -56,12 +56,12 @@ struct parley_decision {
     /* PUBLISH. */
     struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
                                          Idempotency-Key is; data NULL: as route.dedupe says */
-    struct parley_bytes fact_key;     /* created once the message is stored; data NULL: none */
+    struct parley_bytes fact_key;     /* created once the message is stored; data NULL for none */
     struct parley_bytes fact_members; /* of its value, each with a comma before it */
     bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
                        calls it a duplicate, it is decided on once more without values, and gets
                        the warnings of that */
-    bool has_count; /* with facts->of: what the next message of the request has to know */
+    bool has_count; /* with facts->of: passed to the decision on the next message of the request */
     uint64_t count;
 
     /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
@@ -76,21 +76,22 @@ struct parley_decision {
 };
 
 struct parley_facts_kind {
-    const char *bucket; /* the key-value bucket of the facts; NULL: `of` says what they are */
+    const char
+        *bucket; /* the key-value bucket of the facts; NULL if `of` reads them from messages */
     /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
-     * NULL-terminated, below the protocol's first token: "tasks.>". NULL: none do. */
+     * NULL-terminated, below the protocol's first token: "tasks.>". NULL if no message can. */
     const char *const *subjects;
     /* Without a bucket: route.fact_keys are subjects, on this server, and a fact is the last
      * message that is stored on one. They are read once a request, for the first message that needs
-     * them; later ones are decided on by parley_decision.count. Appends what `decide` has to know
-     * of such a message, from any publisher; nothing: it says nothing. */
+     * them; later ones are decided on by parley_decision.count. Appends the members of such a
+     * message, from any publisher, that `decide` needs; appends nothing if it has none of them. */
     enum parley_status (*of)(struct parley_bytes payload, struct parley_buffer *out);
-    /* Of protocol->options, a choice: its value is an enum parley_lifecycle. NULL: it is always
-     * PARLEY_LIFECYCLE_ON. */
+    /* The one of protocol->options, a choice, whose value is an enum parley_lifecycle. NULL if the
+     * mode is always PARLEY_LIFECYCLE_ON. */
     const struct parley_option *mode;
-    /* What follows for a valid message from options.known, the value of `mode` and
-     * options.now_seconds. Warnings go to findings_report(), of rules that span messages. For a
-     * message that is stored already (options.stored_subject), now_seconds is the time at which it
-     * was stored, and PUBLISH says which fact it leaves. */
+    /* Decides on a valid message from options.known, the value of `mode` and options.now_seconds.
+     * Warnings go to findings_report(), of rules that span messages. For a message that is stored
+     * already (options.stored_subject), now_seconds is the time at which it was stored, and PUBLISH
+     * says which fact it leaves. */
     enum parley_status (*decide)(struct parley_message *message, struct parley_decision *out);
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is wrong with a message, or worth knowing for its sender: the violations of
- * docs/api.md#violations. Findings are allocated in the message's arena. */
+/* Errors and warnings about a message for its sender: the violations of docs/api.md#violations.
+ * Findings are allocated in the message's arena. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -13,8 +13,9 @@
 struct parley_rule;
 struct parley_buffer;
 
-/* A place in what was sent, for its author: line and column count from 1, columns in code points.
- * In a binary encoding `line` is PARLEY_IN_BYTES and `column` the offset from the body's start. */
+/* A place in the text that was sent, for its author: line and column count from 1, columns in code
+ * points. In a binary encoding `line` is PARLEY_IN_BYTES and `column` the offset from the body's
+ * start. */
 struct parley_position {
     size_t line; /* 0: not known */
     size_t column;
@@ -24,7 +25,7 @@ struct parley_position {
 struct parley_finding {
     const struct parley_rule *rule; /* borrowed, lives as long as the program */
     const char *path;               /* JSON Pointer */
-    const char *message;            /* what is wrong with this value */
+    const char *message;            /* the fault of this value */
     const char *hint;               /* what would make it right */
     struct parley_position at;
     struct parley_position

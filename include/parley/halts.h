@@ -12,7 +12,7 @@
 
 struct parley_option;
 
-/* What a message has to do with halts: a conversation stays halted until people release it. */
+/* The role of a message in halts: a conversation stays halted until people release it. */
 enum parley_halt_role {
     PARLEY_HALT_NONE,    /* passes */
     PARLEY_HALT_LATCHES, /* halts its conversation */
@@ -28,7 +28,7 @@ struct parley_release {
     const char *id, *now; /* for the message: a new UUID, RFC 3339 */
 };
 
-/* What becomes of a message that obeys, while its conversation is halted. */
+/* The fate of a message that obeys while its conversation is halted. */
 enum parley_on_halt { PARLEY_ON_HALT_REFUSE, PARLEY_ON_HALT_IGNORE };
 
 struct parley_halts_kind {
@@ -36,8 +36,8 @@ struct parley_halts_kind {
     const char *subjects;     /* of messages that bypassed the gateway and halt all the same, below
                                  the protocol's first token: "block.>" */
     const char *const *kinds; /* of conversations, NULL-terminated */
-    /* Of protocol->options, a choice: its value is an enum parley_on_halt. NULL: what obeys is
-     * refused. */
+    /* The one of protocol->options, a choice, whose value is an enum parley_on_halt. NULL if
+     * messages that obey are always refused. */
     const struct parley_option *mode;
     /* Appends the message, as JSON, that says that halts were released. */
     void (*write_release)(const struct parley_release *release, struct parley_buffer *out);

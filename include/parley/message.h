@@ -1,28 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One message being checked: what was sent, what was read, what was found. A message object is
- * reused by one thread; reset keeps its memory. */
+/* One message being checked: its text, the values read from it, and the findings. A message object
+ * is reused by one thread; reset keeps its memory. */
 
 #include <parley/arena.h>
 #include <parley/findings.h>
 #include <parley/option.h>
 #include <parley/protocol.h>
 
-/* What a request asks for. Time and ids are passed in: plugins are pure. */
+/* The options of a request. Time and ids are passed in: plugins are pure. */
 struct parley_options {
-    bool stamp;                 /* fill absent id, protocol, version and timestamp */
-    const char *agent;          /* whose message it is, if messages name no sender; or NULL */
-    const char *now;            /* for stamp: RFC 3339 in UTC */
-    int64_t now_seconds;        /* Unix time, for stamp and for what may be past; 0: not asked */
+    bool stamp;        /* fill absent id, protocol, version and timestamp */
+    const char *agent; /* whose message it is, if messages name no sender; or NULL */
+    const char *now;   /* for stamp: RFC 3339 in UTC */
+    int64_t
+        now_seconds; /* Unix time, for stamp and for deadlines; 0 if deadlines are not checked */
     const char *fresh_id;       /* for stamp: a new UUID */
     size_t message_bytes_max;   /* GW-002; 0: the protocol's default */
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
-    const char *only_sender;    /* GW-102: who must be the sender; NULL: anybody */
-    const struct parley_known_facts *known; /* parley_message_decide sets it; NULL: nothing */
-    bool has_object; /* read again: it may point to an object. Stored with the header that says so;
-                        or nobody knows, and it is not sent anywhere */
+    const char *only_sender;    /* GW-102: the only allowed sender; NULL allows any */
+    const struct parley_known_facts
+        *known;      /* set by parley_message_decide; NULL if nothing is known */
+    bool has_object; /* read again: it may point to an object. Either it is stored with the header
+                        that says so, or that is not known and it is not sent anywhere */
     union parley_option_value values[PARLEY_OPTIONS_MAX]; /* of protocol->options, by index */
 };
 
@@ -50,10 +52,10 @@ struct parley_message {
     struct parley_arena arena;
     struct parley_options options;
 
-    struct parley_bytes sent;      /* borrowed: the bytes in the body */
-    struct parley_bytes text;      /* what is read: `sent`, or a stamped copy in the arena */
-    size_t stamp_offset;           /* where stamp inserted into sent … */
-    size_t stamp_length;           /* … and how much */
+    struct parley_bytes sent; /* borrowed: the bytes in the body */
+    struct parley_bytes text; /* the text that is read: `sent`, or a stamped copy in the arena */
+    size_t stamp_offset;      /* where stamp inserted into sent … */
+    size_t stamp_length;      /* … and how much */
     struct parley_position origin; /* of sent's first byte in the body */
 
     void *derived, *source;  /* the plugin's own, in the arena */
@@ -68,8 +70,8 @@ struct parley_message {
     struct parley_route route; /* once it was computed … */
     bool has_route;
     const struct parley_known_facts *route_known;            /* … with this options.known */
-    unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: what the
-                                                                last messages were like */
+    unsigned char reader_memory[PARLEY_READER_MEMORY_BYTES]; /* private to the JSON reader: the
+                                                                shape of the last messages */
 };
 
 /* The text of a fact, by its field; data NULL: it is not a string. */

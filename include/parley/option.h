@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a protocol can be told besides its messages: by a request, in its query, and by the operator
- * of a server, as an option of `parley serve`. */
+/* Options of a protocol: a request gives them in its query, and the operator of a server as options
+ * of `parley serve`. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -29,7 +29,7 @@ union parley_option_value {
     const char *text;
 };
 
-/* What documents say of an option of a request. */
+/* Describes an option of a request for documents. */
 struct parley_option_help {
     const char *name;
     const char *does;   /* one sentence, Markdown */
@@ -47,7 +47,8 @@ struct parley_option {
     const char *const *choices;                /* of a choice; NULL-terminated */
     bool (*is_text)(struct parley_bytes text); /* of a text: whether it is allowed */
 
-    /* What `parley serve` says of --NAME; `help` NULL: the operator cannot give it. */
+    /* The text of `parley serve --help` on --NAME; `help` is NULL if the operator cannot give it.
+     */
     struct {
         const char *help;
         const char *fallback;      /* the default, as a user would write it */
@@ -61,6 +62,5 @@ struct parley_option {
  * Returns: NULL: there are not so many. */
 const struct parley_option *parley_option_at(const struct parley_protocol *protocol, size_t number);
 
-/* What documents say of any of them, and of `stamp`.  Returns: NULL when no option has that name.
- */
+/* Describes any of them, or `stamp`, for documents.  Returns: NULL when no option has that name. */
 const struct parley_option_help *parley_option_help(const char *name);

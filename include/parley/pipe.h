@@ -21,7 +21,7 @@ struct parley_pipe_refusal {
 struct parley_pipe {
     const struct parley_option *from;  /* of protocol->options: by it a request names its side */
     const struct parley_codec *codec;  /* the frames */
-    const struct parley_codec *single; /* of what is in a frame */
+    const struct parley_codec *single; /* of the content of a frame */
     /* The side that the side `from` talks to.  Returns: static. */
     const char *(*other_side)(const char *from);
     /* Appends, as JSON, the message by which the other side says so; it is valid. */

@@ -53,8 +53,8 @@ enum parley_dedupe {
                          two of them are the same message */
 };
 
-/* Where a valid message goes, and what an event's envelope says about it.  Owns: all text is static
- * or borrowed from the message; data is NULL for what the message does not have. */
+/* The destination of a valid message, and the members of its event's envelope.  Owns: all text is
+ * static or borrowed from the message; data is NULL for what the message does not have. */
 struct parley_route {
     struct parley_bytes
         subject; /* NATS subject, checked and percent-encoded, e.g. vlp.safe.claim */
@@ -85,16 +85,17 @@ struct parley_route {
     struct parley_bytes halt_name, halt_why;
 
     /* The fact that answers this message: its sender may wait for the message that it names; data
-     * NULL: nothing answers it. */
+     * NULL if no message answers it. */
     struct parley_bytes answer_key;
 };
 
 /* In whose name a message speaks, as its text says.  Owns: borrowed from the message. */
 struct parley_speaker {
-    struct parley_bytes name;       /* data NULL: no one's */
-    const char *what;               /* says so, for people: "`## Agent`"; static */
-    unsigned field;                 /* index into fields: what has the text */
-    struct parley_position at;      /* in what was sent; line 0: where the value of `field` is */
+    struct parley_bytes name; /* data NULL: no one's */
+    const char *what;         /* says so, for people: "`## Agent`"; static */
+    unsigned field;           /* index into fields: the one that has the text */
+    struct parley_position
+        at; /* in the text that was sent; line 0: the place of the value of `field` */
     struct parley_position body_at; /* within that value; line 0: not known */
 };
 
@@ -104,13 +105,13 @@ struct parley_problem {
     const char *name; /* [a-z0-9-]+, unique among all; its page is /problems/NAME */
     unsigned status;  /* of the answer: 409 */
     const char *title;
-    const char *advice; /* what the client can do about it; Markdown */
+    const char *advice; /* tells the client how to proceed; Markdown */
 };
 
 /* An example message. */
 struct parley_example {
     const char *name;  /* [a-z0-9-]+, unique in its protocol */
-    const char *title; /* what it shows, one line */
+    const char *title; /* the purpose of the example, one line */
     const char *text;  /* the message as JSON */
 };
 
@@ -139,7 +140,7 @@ struct parley_protocol {
     /* Bit I: messages of types[I] belong to their agent: who may speak for one agent only reads
      * those of that agent alone. */
     unsigned private_types;
-    const char *const *lanes;      /* NULL-terminated; NULL: none */
+    const char *const *lanes;      /* NULL-terminated; NULL for none */
     const char *const *priorities; /* likewise; the most urgent one last: under overload it is
                                       refused last */
     bool has_domains;              /* messages may belong to a domain */
@@ -154,9 +155,9 @@ struct parley_protocol {
     const struct parley_codec *const *codecs; /* NULL-terminated */
     const struct parley_stamp *stamps;        /* NULL member ends it; NULL: `stamp` fills nothing */
     const struct parley_example *examples;    /* NULL name ends it; all are valid */
-    const struct parley_problem *problems;    /* its own; NULL name ends it; NULL: none */
+    const struct parley_problem *problems;    /* its own; ends with a NULL name; NULL for none */
     const struct parley_option *options; /* its own, at most PARLEY_OPTIONS_MAX (parley/option.h);
-                                            NULL name ends it; NULL: none */
+                                            ends with a NULL name; NULL for none */
 
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.
@@ -168,8 +169,9 @@ struct parley_protocol {
     enum parley_status (*validate)(struct parley_message *message);
     /* Appends the payload for NATS: the protocol's own JSON on one line. */
     enum parley_status (*encode)(struct parley_message *message, struct parley_buffer *out);
-    /* Fills in what a decoded and validated message is and, if it is valid, where it goes; for an
-     * invalid message, what could be read.  Owns: `out` borrows from the message. */
+    /* Fills in the members of a decoded and validated message and, if it is valid, its destination;
+     * for an invalid message, the members that could be read.  Owns: `out` borrows from the
+     * message. */
     enum parley_status (*route)(struct parley_message *message, struct parley_route *out);
     /* Appends a valid message in another encoding of the protocol; JSON and lines as one line
      * without a line feed. */
@@ -184,8 +186,8 @@ struct parley_protocol {
     /* The first in whose name the text of a decoded message speaks, beside its sender, and who is
      * not options.only_sender, which is set; NULL: texts do not say. */
     struct parley_speaker (*other_speaker)(const struct parley_message *message);
-    /* Where in what was sent the value of that field is, if its offset is not in that; line 0: it
-     * is. NULL: it always is. */
+    /* The place of the value of that field in the text that was sent, if its offset is not one
+     * there; line 0 if it is. NULL if it always is. */
     struct parley_position (*place_of)(const struct parley_message *message, unsigned field);
 
     /* The number of the type for the text of the type member, or PARLEY_TYPE_OTHER; NULL: the text
@@ -194,9 +196,10 @@ struct parley_protocol {
     /* The bytes that are equal for two messages of one type and id if one is a repetition of the
      * other; NULL: the whole payload.  Owns: `out` borrows from the message. */
     enum parley_status (*fingerprint)(struct parley_message *message, struct parley_bytes *out);
-    /* Fills in absent members of a decoded message (options.stamp); NULL: nothing. */
+    /* Fills in absent members of a decoded message (options.stamp); NULL if the protocol fills in
+     * none. */
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
-    /* Asks what rows cannot (those by_inspection), once all facts are known; what is broken goes to
+    /* Checks the rows marked by_inspection, once all facts are known; reports broken ones with
      * findings_report() (rules/findings.h). */
     enum parley_status (*inspect)(struct parley_message *message);
     /* `inspect` uses only facts, options and text, so that accept-only readers can call it. It may
@@ -208,20 +211,21 @@ struct parley_protocol {
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
-    /* Of an invalid message: where options say that people are to judge it instead of having it
-     * refused, changes its text, facts and findings so that it is valid, and sets is_escalated.
-     * NULL: nothing is escalated. */
+    /* Makes an invalid message valid by changing its text, facts and findings, and sets
+     * is_escalated, where options ask for review by people instead of refusal. NULL if nothing is
+     * escalated. */
     enum parley_status (*escalate)(struct parley_message *message);
 
     /* Its messages are about work that one agent holds; NULL: they are not. */
     const struct parley_work_kind *work;
-    const struct parley_agents *agents; /* parley/agents.h; NULL: it has none */
+    const struct parley_agents *agents; /* parley/agents.h; NULL if it has none */
 
     const struct parley_facts_kind *facts; /* parley/facts.h; NULL: each message is published,
                                          whatever came before it */
     const struct parley_halts_kind
         *halts; /* parley/halts.h; NULL: no message halts a conversation */
-    const struct parley_objects *objects; /* parley/objects.h; NULL: none of its messages has any */
+    const struct parley_objects
+        *objects; /* parley/objects.h; NULL if none of its messages has any */
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */
     const char *const *senders;           /* NULL-terminated: all that there are; NULL: any text */

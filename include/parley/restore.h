@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What an agent that has crashed goes on from: the last checkpoint of its state, and what it logged
- * afterwards, composed into one message to it. The gateway reads the stream, and copies the state;
- * a protocol that has this says what is in its messages, by pure functions. */
+/* The restore of an agent that has crashed: the last checkpoint of its state and the log entries
+ * after it, composed into one message to it. The gateway reads the stream and copies the state; a
+ * protocol that has this reads its messages with pure functions. */
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
@@ -20,18 +20,18 @@ struct parley_log_run {
     int64_t first, last;
 };
 
-/* What is missing in a log.  Owns: borrowed. */
+/* The gaps of a log.  Owns: borrowed. */
 struct parley_log_gaps {
     const struct parley_log_run *runs; /* in the order of their numbers */
     size_t count;
     bool has_more; /* there may be more, after these */
 };
 
-/* What a checkpoint says of itself. */
+/* The members of a checkpoint that describe it. */
 struct parley_checkpoint {
     bool has_position; /* it has the log's entries up to the number `position`, and no other */
     int64_t position;
-    bool is_packed; /* its state is not what a restore has: see unpack */
+    bool is_packed; /* its state must be unpacked for a restore: see unpack */
 };
 
 struct parley_restore {
@@ -39,8 +39,8 @@ struct parley_restore {
     const char *checkpoint;  /* "*.checkpoint" */
     const char *const *logs; /* NULL-terminated, at most PARLEY_RESTORE_LOGS_MAX: of entries */
 
-    /* Of a checkpoint that was decoded. Its state, the member that parley_objects names, may be a
-     * pointer. */
+    /* Reads a checkpoint that was decoded. Its state, the member that parley_objects names, may be
+     * a pointer. */
     enum parley_status (*read)(struct parley_message *checkpoint, struct parley_checkpoint *out);
     /* Appends the JSON of the state that is packed in `state`, the member's JSON.
      * Returns: PARLEY_E_UNSUPPORTED: it cannot be unpacked. */

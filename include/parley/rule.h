@@ -90,8 +90,8 @@ struct parley_test {
 
 #define PARLEY_TESTS(...) ((const struct parley_test[]){__VA_ARGS__, {.asks = PARLEY_TEST_END}})
 
-/* What a value of the right kind must satisfy as well. Each constraint concerns one kind and
- * ignores others: lengths, choices and formats of strings, ranges of numbers. */
+/* A condition on a value of the right kind. Each constraint concerns one kind and ignores others:
+ * lengths, choices and formats of strings, ranges of numbers. */
 enum parley_constraint {
     PARLEY_ANY,
     PARLEY_MIN_LENGTH, /* .minimum, in code points */

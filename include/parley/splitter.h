@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Splits a body into messages while it arrives. Feed it what has arrived, and call next until it
- * needs more. Memory: one message of at most message_bytes_max, whatever the body. */
+/* Splits a body into messages while it arrives. Feed it the bytes that have arrived, and call next
+ * until it needs more. Memory: one message of at most message_bytes_max, whatever the body. */
 
 #include <stdbool.h>
 
@@ -25,7 +25,7 @@ struct parley_slice {
     struct parley_position origin; /* of its first byte in the body; for frames in bytes: of the
                                       message, or, for a fault, of the length field */
     size_t number;                 /* the physical line of NDJSON, else the ordinal from 1 */
-    const char *fault; /* PARLEY_SPLIT_FAULT: what is wrong; borrowed until the next call … */
+    const char *fault; /* PARLEY_SPLIT_FAULT: the fault; borrowed until the next call … */
     const char *hint;  /* … and how to fix it; NULL: the rule's; static */
 };
 
@@ -64,10 +64,10 @@ enum parley_split parley_splitter_next(struct parley_splitter *splitter, struct 
 /* To be called at the end of the body, until it returns PARLEY_SPLIT_END. */
 enum parley_split parley_splitter_end(struct parley_splitter *splitter, struct parley_slice *out);
 
-/* Checks what the splitter delivered (`split` is MESSAGE, SIZE or FAULT); the verdict is then in
- * `message`. An array element that is not JSON (GW-001) makes the rest unreliable: the splitter is
- * abandoned. A number too large for a double and a lone surrogate concern their element alone.
- * Owns: as parley_message_check.  Returns: the same. */
+/* Checks the message that the splitter delivered (`split` is MESSAGE, SIZE or FAULT); the verdict
+ * is then in `message`. An array element that is not JSON (GW-001) makes the rest unreliable: the
+ * splitter is abandoned. A number too large for a double and a lone surrogate concern their element
+ * alone. Owns: as parley_message_check.  Returns: the same. */
 enum parley_status parley_splitter_check(struct parley_splitter *splitter, enum parley_split split,
                                          const struct parley_slice *slice,
                                          struct parley_message *message,
@@ -83,8 +83,8 @@ static inline size_t parley_splitter_held_bytes(const struct parley_splitter *sp
     return splitter->pending.length;
 }
 
-/* Frees what is held of an incomplete message, if one has begun: the rest of it is skipped, and it
- * is delivered as PARLEY_SPLIT_SIZE. */
+/* Frees the buffered part of an incomplete message, if one has begun: the rest of it is skipped,
+ * and it is delivered as PARLEY_SPLIT_SIZE. */
 void parley_splitter_pass_by(struct parley_splitter *splitter);
 
 /* Whether the bytes of the last slice are in the splitter and not in the input: then they stay
@@ -104,8 +104,8 @@ void parley_splitter_skip_lines(struct parley_splitter *splitter, size_t count);
 /* Drops all further input; end returns PARLEY_SPLIT_END. */
 void parley_splitter_abandon(struct parley_splitter *splitter);
 
-/* The body cannot be read any further, for a reason that is not in its text: drops what is held of
- * an incomplete message, and all further input.  `fault`, `hint` (static): as in `out`, which is
+/* Ends the body for a reason that is not in its text: drops the buffered part of an incomplete
+ * message, and all further input.  `fault`, `hint` (static): as in `out`, which is
  * PARLEY_SPLIT_FAULT for parley_splitter_check. */
 void parley_splitter_break(struct parley_splitter *splitter, const char *fault, const char *hint,
                            struct parley_slice *out);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Work that one agent holds, for protocols that have such: what the facts of a piece of work
- * (parley/facts.h) say of it. Pure, like all of a protocol. */
+/* Work that one agent holds, for protocols that have such: reads the facts of a piece of work
+ * (parley/facts.h). Pure, like all of a protocol. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -12,8 +12,8 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
-/* What a piece of work can have, each at a key of its own: that it was asked for, that somebody
- * holds it, that it is over. */
+/* The facts of a piece of work, each at a key of its own: it was requested, an agent holds it, it
+ * has ended. */
 enum parley_work_fact {
     PARLEY_WORK_REQUEST,
     PARLEY_WORK_CLAIM,
@@ -21,8 +21,8 @@ enum parley_work_fact {
     PARLEY_WORK_FACTS
 };
 
-/* Texts whose data is NULL, and a sequence of 0, are not known.  Owns: borrowed from what it was
- * read from, and from the arena. */
+/* Texts whose data is NULL, and a sequence of 0, are not known.  Owns: borrowed from the values and
+ * from the arena. */
 struct parley_work {
     struct parley_bytes id, task, domain, from, to, holder, error, retry_of;
     struct parley_bytes requested_at, deadline, claimed_at, ended_at, retry_at; /* RFC 3339 */
@@ -49,8 +49,8 @@ struct parley_work_kind {
     /* Appends the key of a fact, without a NUL.  `id` in any case.  Returns: false: it is no id. */
     bool (*write_key)(struct parley_bytes id, enum parley_work_fact fact,
                       struct parley_buffer *out);
-    /* What the facts say (data NULL: there is none; of one that cannot be read too).
-     * Returns: PARLEY_E_MEMORY. */
+    /* Reads the facts (data NULL if there is none, or if it cannot be read). Returns:
+     * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_bytes id,
                                const struct parley_bytes facts[PARLEY_WORK_FACTS], int64_t now_ms,
                                struct parley_arena *arena,

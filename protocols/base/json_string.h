@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The strings of JSON texts: where they end, whether they are valid, and what they mean. */
+/* Finds the ends of strings in JSON texts, checks and decodes them. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -58,8 +58,8 @@ static inline const char *json_string_plain(const char *at, const char *end) {
 /* Continues json_string_end at a byte that json_string_plain found. */
 const char *json_string_rest(const char *at, const char *end, bool *out_has_escapes);
 
-/* The closing quote of the string whose text begins at `at`; NULL: there is none before `end`, or
- * the text breaks RFC 8259. */
+/* The closing quote of the string whose text begins at `at`; NULL if there is none before `end`, or
+ * if the text breaks RFC 8259. */
 static inline const char *json_string_end(const char *at, const char *end, bool *out_has_escapes) {
     at = json_string_plain(at, end);
     if (at < end && *at == '"') {

@@ -38,8 +38,8 @@ bool text_time_is_utc(struct parley_bytes text);
  * second.  Returns: false if `text` is not a date-time. */
 bool text_unix_time(struct parley_bytes text, double *out_seconds);
 
-/* Writes a Unix time as an RFC 3339 date-time in UTC, without a fraction: what is before the year 0
- * as its beginning, what is after the year 9999 as its end. */
+/* Writes a Unix time as an RFC 3339 date-time in UTC, without a fraction: a time before the year 0
+ * as its beginning, one after the year 9999 as its end. */
 #define TEXT_TIME_SIZE sizeof "2026-02-08T15:00:00Z"
 void text_write_unix_time(double seconds, char out[TEXT_TIME_SIZE]);
 

@@ -8,7 +8,7 @@
 #include <parley/buffer.h>
 #include <parley/findings.h>
 
-/* A heading of level 1 or 2 at the top level of the document, and what follows it up to the next
+/* A heading of level 1 or 2 at the top level of the document, with the text after it up to the next
  * one of its level or above. */
 struct brenner_section {
     unsigned level;

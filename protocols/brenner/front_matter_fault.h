@@ -26,11 +26,11 @@ enum front_matter_flaw {
 
 struct front_matter_fault front_matter_fault_of(enum front_matter_flaw flaw, size_t offset);
 
-/* What libyaml reported; places are offsets in bytes. */
+/* A fault that libyaml reported; places are offsets in bytes. */
 struct front_matter_problem {
     const char *text; /* static */
     size_t at;
-    size_t context_at; /* where what it was reading began */
+    size_t context_at; /* where the construct that it was reading began */
 };
 
 /* Returns: false when there is no memory. */

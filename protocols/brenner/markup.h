@@ -30,5 +30,5 @@ struct parley_bytes markup_tame(struct parley_arena *arena, struct parley_bytes 
 /* The length of the first line with its end: a line feed, a carriage return, or both. */
 size_t markup_line_length(struct parley_bytes text);
 
-/* What of those bytes is the end. */
+/* The end of those bytes. */
 size_t markup_line_end_length(struct parley_bytes line);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a plain (unquoted) YAML scalar means. libyaml hands out text and leaves that to its users.
- * Source: YAML 1.2.2, section 10.3 (core schema), but of the booleans only `true` and `false`
- * (docs/protocols/brenner.md#front-matter). */
+/* Reads a plain (unquoted) YAML scalar as a value. libyaml returns text and leaves that to its
+ * users. Source: YAML 1.2.2, section 10.3 (core schema), but of the booleans only `true` and
+ * `false` (docs/protocols/brenner.md#front-matter). */
 
 #include <parley/buffer.h>
 

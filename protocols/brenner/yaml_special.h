@@ -12,7 +12,7 @@
 
 struct yaml_specials {
     struct parley_bytes text;
-    struct parley_buffer items; /* private: what was replaced, in the order of the text */
+    struct parley_buffer items; /* private: the replaced characters, in the order of the text */
     struct parley_buffer fed;   /* private: the text with stand-ins */
     char stand_in[4];
     size_t next; /* private: the first item that was not passed */
@@ -31,8 +31,8 @@ static inline bool yaml_specials_has_any(const struct yaml_specials *specials) {
     return specials->items.length > 0;
 }
 
-/* Call these in the order of the text: with what was read between quotes that open at `start`, a
- * byte of the text, and that gets its characters back (its length only shrinks) … */
+/* Call these in the order of the text: with the text between quotes that open at `start`, a byte of
+ * the text; it gets its characters back (its length only shrinks) … */
 void yaml_specials_restore(struct yaml_specials *specials, size_t start, char *value,
                            size_t *length);
 /* … and with the end of anything else. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accept fast, refuse slowly. Most messages are valid, and a reader that does not explain what is
- * wrong can find that out in one pass, without findings. It uses the same compiled table as every
- * reader. Where it is not sure, or a row is broken, the readers that explain decide. */
+/* Accept fast, refuse slowly. Most messages are valid, and a reader that does not explain faults
+ * can find that out in one pass, without findings. It uses the same compiled table as every reader.
+ * Where it is not sure, or a row is broken, the readers that explain decide. */
 
 #include "accept.h"
 

@@ -7,7 +7,7 @@
 #include <parley/message.h>
 
 /* Copies the string, array or object at `at` into `out`, which must have room for `end - at` bytes.
- * Returns: the end of what it wrote. */
+ * Returns: the end of the written text. */
 char *json_canonical_copy(const char *at, const char *end, char *out);
 
 /* Builds an object, in the arena, of those of the facts `fields` that the message has; each must be

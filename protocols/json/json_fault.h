@@ -93,5 +93,5 @@ enum json_flaw json_flaw_after_message(const char *at);
 enum json_flaw json_flaw_in_word(const char *word, const char *at, const char *end);
 /* … or where a digit is expected. */
 enum json_flaw json_flaw_at_digit(const char *at, const char *end);
-/* Of a control character in a string. */
+/* Describes a control character in a string. */
 enum json_flaw json_flaw_of_control(char c);

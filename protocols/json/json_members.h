@@ -8,7 +8,7 @@
 
 #define JSON_MEMBERS_MAX 8
 
-/* A member and its name in what is written. */
+/* A member and its name in the output. */
 struct json_member {
     const char *name, *as; /* as NULL: the same */
 };

@@ -9,8 +9,8 @@
 
 #include <parley/rule.h>
 
-/* Of a PARLEY_STRING `value.text` are the bytes, of an array or map `value.count` is claimed. Of
- * `value`, what a kind does not have is not filled. */
+/* For a PARLEY_STRING, `value.text` has the bytes; for an array or map, `value.count` is the
+ * claimed count. Other members of `value` are not set. */
 struct msgpack_value {
     struct parley_value value;
     bool is_integer; /* of a number: it is exactly `integer` */

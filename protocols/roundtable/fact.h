@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the bucket knows of a task: up to three facts, each a JSON object under a key of its own
- * that is written once. Anybody who can write to the bucket may have written one: members that are
- * not as parley writes them count as missing.
+/* The facts of a task in the bucket: up to three, each a JSON object under a key of its own
+ * that is written once. Any client that can write to the bucket may have written one: members that
+ * are not as parley writes them count as missing.
  *
  *   <id>        the task.request; a value that does not begin with `{` is the bare domain, which an
  *               older gateway wrote
@@ -57,7 +57,7 @@ struct roundtable_task {
     struct roundtable_fact end, claim, request;
 };
 
-/* Reads the value of a key; data NULL: it has none.  Returns: PARLEY_E_MEMORY. */
+/* Reads the value of a key; data is NULL if it has none.  Returns: PARLEY_E_MEMORY. */
 enum parley_status roundtable_fact_read(struct parley_bytes value, struct parley_arena *arena,
                                         struct roundtable_fact *out) PARLEY_MUST_CHECK;
 /* `values`: by enum roundtable_fact_place. */
@@ -72,8 +72,8 @@ struct parley_bytes roundtable_fact_text(const struct roundtable_fact *fact,
 uint64_t roundtable_fact_sequence(const struct roundtable_fact *fact,
                                   enum roundtable_member member);
 
-/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle): nobody claimed the task
- * before its deadline, and nobody ended it.  `now_seconds`: 0: it is not asked. */
+/* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle): no agent claimed the
+ * task before its deadline, and none ended it.  `now_seconds`: 0 if deadlines are not checked. */
 bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now_seconds);
 /* requested, claimed, completed, failed or expired; data NULL: it has ended, and its fact does not
  * say how. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of the Round Table plugin share: the numbers of its types and fields. */
+/* Shared by the files of the Round Table plugin: the numbers of its types and fields. */
 
 #include <parley/message.h>
 #include <parley/work.h>
@@ -15,8 +15,8 @@ enum roundtable_type {
     ROUNDTABLE_HEARTBEAT,
 };
 
-/* The facts that its rules and its route use. Some are here for their place alone: what is missing
- * in an object is reported there. */
+/* The facts that its rules and its route use. Some are here for their place alone: a missing member
+ * is reported at the object. */
 enum roundtable_field {
     ROUNDTABLE_ID,
     ROUNDTABLE_TYPE,
@@ -66,8 +66,8 @@ enum parley_status roundtable_decide(struct parley_message *message, struct parl
 /* The task that a message is about, in lower case: a request's own id, else the correlationId.
  * Owns: the arena.  Returns: data NULL when there is no memory. */
 struct parley_bytes roundtable_task_id(struct parley_message *message);
-/* Of the task a.b.c, which belongs to the domain a (contract, task.request: "<domain>.<action>").
- */
+/* The domain of the task a.b.c, which belongs to the domain a (contract, task.request:
+ * "<domain>.<action>"). */
 struct parley_bytes roundtable_domain_of(struct parley_bytes task);
 /* When a request expires, from its timestamp and time to live.  `values`: of its fields.  Returns:
  * false: one of them is not valid. */

@@ -1,25 +1,25 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the readers that only accept have in common, whichever encoding they read: how they ask the
- * rule table. Where a check fails they only note for which types of message, since the type may
- * come last; at the end a failure counts if the message is of such a type. That is less than the
- * walk does, which must not report what follows from something it has reported: here any failure
- * leaves the findings to the walk.
+/* Shared by the readers that only accept, whichever encoding they read: their use of the rule
+ * table. Where a check fails they only note for which types of message, since the type may come
+ * last; at the end a failure counts if the message is of such a type. That is less than the walk
+ * does, which must not report what follows from something it has reported: here any failure leaves
+ * the findings to the walk.
  *
- * What each value and each key needs is inline; the rest is in accept.c. */
+ * The code run for each value and each key is inline; the rest is in accept.c. */
 
 #include <parley/message.h>
 
 #include "constraint.h"
 #include "walk.h"
 
-/* What such a reader knows of a message. */
+/* The state of such a reader for one message. */
 enum accept_certainty {
     ACCEPT_UNSURE,    /* it may have faults */
     ACCEPT_WHOLE,     /* it has no fault, and its type is known; it breaks a rule */
-    ACCEPT_INSPECTED, /* it keeps all rows; what is wrong, the protocol's inspection has found, so
-                         that the findings are complete, but for their places */
+    ACCEPT_INSPECTED, /* it keeps all rows; the protocol's inspection has found faults, and the
+                         findings are complete but for their places */
     ACCEPT_RIGHT,     /* it keeps every rule, without a warning */
 };
 
@@ -45,7 +45,7 @@ struct accept {
     struct accept_level *level; /* the innermost that is open; `levels`: none is */
     uint32_t failed;            /* the types whose rules this message does not keep */
     uint32_t key_count;
-    bool is_type_known;                               /* message->type is what it says */
+    bool is_type_known;                               /* message->type is set from it */
     struct accept_level levels[1 + ACCEPT_DEPTH_MAX]; /* the first is around the message */
     struct schema_mark marks[ACCEPT_KEYS_MAX];
     struct parley_bytes keys[ACCEPT_KEYS_MAX];
@@ -58,7 +58,7 @@ static inline void accept_begin(struct accept *accept, struct parley_message *me
     accept->is_type_known = false;
 }
 
-/* ---- what is asked of a value ---- */
+/* ---- checks of a value ---- */
 
 /* Asks what most rows ask: which kind a value is.  `kind`: PARLEY_INTEGER for a number that the
  * reader knows to be whole. */
@@ -149,7 +149,7 @@ static inline bool accept_keep_key(struct accept *accept, struct parley_bytes ke
 
 /* ---- the end ---- */
 
-/* What is known of a message that has been read to its end, and whose facts are captured. Asks the
- * rows over several members, then the protocol's inspection (one that inspects facts).
- * Returns: not ACCEPT_UNSURE. */
+/* The verdict on a message that has been read to its end, and whose facts are captured. Asks the
+ * rows over several members, then the protocol's inspection (one that inspects facts). Returns: not
+ * ACCEPT_UNSURE. */
 enum accept_certainty accept_judge(struct accept *accept);

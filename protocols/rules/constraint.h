@@ -27,7 +27,7 @@ static inline bool constraint_has_items(const struct parley_place *place, size_t
     return (double)count >= place->minimum;
 }
 
-/* PARLEY_INCREASING: what a reader keeps of an array. */
+/* PARLEY_INCREASING: the state that a reader keeps for an array. */
 struct constraint_rising {
     const struct parley_place *place; /* NULL: no number yet */
     double last;
@@ -57,5 +57,5 @@ bool place_is_broken(const struct parley_place *place, const struct parley_facts
 const char *constraint_message(struct parley_arena *arena, const struct parley_place *place,
                                const char *path, const struct parley_value *value);
 
-/* What a place expects, in words: "a string of at least 3 characters". */
+/* Describes the values that a place expects, in words: "a string of at least 3 characters". */
 void constraint_describe(const struct parley_place *place, struct parley_buffer *out);

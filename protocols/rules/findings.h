@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Adds findings to a message and gives them their places (parley/findings.h says what they are). */
+/* Adds findings to a message and gives them their places (see parley/findings.h). */
 
 #include <parley/message.h>
 
@@ -9,7 +9,7 @@
 enum parley_status findings_locate(struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* Adds a finding.  Owns: path, text and hint are borrowed, and live as long as the message.
- * Returns: PARLEY_E_MEMORY; what is too much is counted, not kept. */
+ * Returns: PARLEY_E_MEMORY; findings beyond the limit are counted, not kept. */
 enum parley_status findings_add(struct parley_message *message,
                                 struct parley_finding finding) PARLEY_MUST_CHECK;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The rule engine. A reader goes through a document and reports what it finds; the walk checks the
+/* The rule engine. A reader reads a document and reports its values; the walk checks the
  * rules of each place, captures the facts, and adds findings to the message. It keeps no document,
  * allocates only for findings, and works for any encoding.
  *

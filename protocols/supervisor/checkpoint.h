@@ -23,9 +23,9 @@ enum checkpoint_result checkpoint_unpack(struct parley_bytes text, struct parley
                                          struct parley_arena *arena,
                                          struct checkpoint_fault *out_fault);
 
-/* Reads what was unpacked, from its first byte to its last, and drives a walk that has begun
- * inside. After a fault the walk's findings are not valid.
- * Owns: nothing of `inside` is borrowed afterwards. */
+/* Reads the unpacked text, from its first byte to its last, and drives a walk that has begun
+ * inside. After a fault the walk's findings are not valid. Owns: nothing of `inside` is borrowed
+ * afterwards. */
 enum checkpoint_result checkpoint_read(struct parley_bytes inside, struct walk *walk,
                                        struct parley_arena *arena,
                                        struct checkpoint_fault *out_fault);

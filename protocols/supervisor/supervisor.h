@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of the supervisor plugin share: the numbers of its types and fields. Source:
+/* Shared by the files of the supervisor plugin: the numbers of its types and fields. Source:
  * supervisor-ipc-message-schema.md. */
 
 #include <parley/message.h>
@@ -77,7 +77,7 @@ unsigned supervisor_sides(unsigned type);
 /* The side that an option or a token names, or 0. */
 unsigned supervisor_side_of(struct parley_bytes name);
 
-/* What may be wrong with a pointer; none of it with a message that has none. */
+/* The faults that a pointer may have; a message without a pointer has none of them. */
 bool supervisor_is_pointer(const struct parley_facts *facts);
 bool supervisor_pointer_lacks_name(const struct parley_facts *facts);
 bool supervisor_pointer_lacks_size(const struct parley_facts *facts);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the files of the VLP plugin share: the numbers of its types, lanes and fields. */
+/* Shared by the files of the VLP plugin: the numbers of its types, lanes and fields. */
 
 #include <parley/message.h>
 
