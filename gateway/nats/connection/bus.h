@@ -25,8 +25,9 @@ struct bus_header {
 /* A message that was received.  Owns: borrowed for the call. */
 struct bus_message {
     const char *subject;
-    const char *reply; /* NULL: none */
-    /* What follows the mailbox's tag in the reply subject; "": nothing, or it has no tag. */
+    const char *reply; /* NULL if absent */
+    /* The rest of the reply subject after the mailbox's tag; "" if it is empty, or there is no
+       tag. */
     const char *reply_tail;
     struct parley_bytes payload;
     const void *native; /* for bus_message_header */
@@ -38,8 +39,8 @@ const char *bus_message_header(const struct bus_message *message, const char *na
  * message. */
 unsigned bus_message_status(const struct bus_message *message);
 
-/* How parley proves who it is to NATS, and NATS to parley. All are files but `nkey` and
- * `server_name`; NULL: none. */
+/* The credentials by which parley authenticates to NATS, and NATS to parley. All are files but
+ * `nkey` and `server_name`; NULL if absent. */
 struct bus_identity {
     const char *creds;            /* a user's JWT and seed, read again for each connection */
     const char *nkey, *nkey_seed; /* the public key, and its seed, read for each connection */
@@ -50,12 +51,12 @@ struct bus_identity {
 
 struct bus_options {
     const char *urls;  /* comma-separated */
-    const char *token; /* NULL: none */
+    const char *token; /* NULL if absent */
     struct bus_identity identity;
     const char *name;  /* of the connection, in the server's monitoring */
-    const char *where; /* the servers, for messages, without secrets; NULL: not given */
-    /* A subject with a wildcard at its end, for bus_events.heard: "$JS.EVENT.X.>"; NULL: none.
-       Borrowed for the bus's life. `forbidden` is not called for it. */
+    const char *where; /* the servers, for messages, without secrets; NULL if not given */
+    /* A subject with a wildcard at its end, for bus_events.heard: "$JS.EVENT.X.>"; NULL to listen
+       to none. Borrowed for the bus's life. `forbidden` is not called for it. */
     const char *listen;
 };
 
@@ -74,7 +75,7 @@ struct bus_events {
 
 /* Loads the files once, so that a wrong one is found at the start.
  * Returns: the member whose file cannot be used (`ca`, `cert` and the like), with `why`, which
- * quotes no content; NULL: all can. */
+ * quotes no content; NULL if all can be used. */
 const char *bus_identity_fault(const struct bus_identity *identity, char why[BUS_FAULT_MAX]);
 
 /* Returns at once; connects in the background, and tries again for as long as the bus exists.
@@ -87,15 +88,15 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
 void bus_destroy(struct bus *bus);
 
 bool bus_is_connected(const struct bus *bus);
-/* Why it is not connected, as half a sentence without secrets; NULL: it is connected, or no attempt
- * has ended so far.  Owns: borrowed, until the bus's next turn. */
+/* Why it is not connected, as half a sentence without secrets; NULL if it is connected, or no
+ * attempt has ended so far.  Owns: borrowed, until the bus's next turn. */
 const char *bus_why_away(const struct bus *bus);
 /* Whether a server answered and refused the connection: waiting does not help. */
 bool bus_is_refused(const struct bus *bus);
 /* The server's limit for headers and payload together; without a connection that of the last one, 0
  * before the first. */
 size_t bus_max_payload_bytes(const struct bus *bus);
-/* Of the server that it is connected to, or was last (server_version.h). */
+/* The version of the server that it is connected to, or was last (server_version.h). */
 uint32_t bus_server_version(const struct bus *bus);
 
 /* ---- mailboxes ---- */
@@ -112,7 +113,7 @@ typedef void bus_receive_fn(void *context, const struct bus_message *message);
 /* Opens a mailbox; `receive` gets each message sent to its address, and may close it. */
 enum parley_status bus_mailbox_open(struct bus *bus, bus_receive_fn *receive, void *context,
                                     struct bus_mailbox *out) PARLEY_MUST_CHECK;
-/* Messages that come for it afterwards are dropped. Harmless when it is closed. */
+/* Messages that arrive for it afterwards are dropped. Harmless when it is closed. */
 void bus_mailbox_close(struct bus *bus, struct bus_mailbox mailbox);
 /* Writes its address, NUL-terminated. Addresses are valid for one connection: after a reconnect
  * nothing that was sent to an old one arrives. Empty before the first connection. */
@@ -141,7 +142,8 @@ void bus_alias_remove(struct bus *bus, struct bus_alias *alias);
  * each connection.  Owns: the caller embeds it, and keeps it until it is removed. */
 struct bus_subscription {
     const char *subject; /* it may have wildcards */
-    const char *queue;   /* each message goes to one of the subscriptions of a queue; NULL: none */
+    const char *queue;   /* each message goes to one of the subscriptions of a queue; NULL: no
+                            queue */
     bus_receive_fn *receive;
     void *context;
     void *native; /* the bus's; NULL at first */
@@ -164,15 +166,16 @@ enum bus_send {
 /* Publishes a payload without headers.  Owns: copies everything.  `reply`: NULL or an address. */
 enum bus_send bus_publish(struct bus *bus, const char *subject, const char *reply,
                           struct parley_bytes payload);
-/* The same of headers and payload, one after the other.  `headers_bytes`: of the headers, as
- * bus_headers_write has written them; 0: there are none. */
+/* Publishes a message whose `text` is its headers and payload, one after the other.
+ * `headers_bytes`: the length of the headers, as bus_headers_write has written them; 0 without
+ * headers. */
 enum bus_send bus_publish_text(struct bus *bus, const char *subject, const char *reply,
                                struct parley_bytes text, size_t headers_bytes);
 
 /* Whether a message would not get BUS_FULL at present. */
 bool bus_has_room(const struct bus *bus);
 
-/* Whether little is buffered: then there is room for what may be lost. */
+/* Whether little is buffered: then there is room for messages that may be lost. */
 bool bus_is_quiet(const struct bus *bus);
 
 /* The size of these headers on the wire, which counts against max_payload. */

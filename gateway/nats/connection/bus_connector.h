@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Makes a connection to NATS on a thread of its own, since that can take as long as a server likes.
- * Everything is called on the reactor's thread. Private to the bus. */
+/* Makes a connection to NATS on a separate thread, since that can take arbitrarily long. Everything
+ * is called on the reactor's thread. Private to the bus. */
 
 #include <pthread.h>
 
@@ -23,14 +23,14 @@ struct bus_connector {
     bool is_refused;       /* by a server that answered */
 };
 
-/* Returns: false: there is no memory for a thread. */
+/* Returns: false if there is no memory for a thread. */
 bool bus_connector_begin(struct bus_connector *opener) PARLEY_MUST_CHECK;
 /* Whether an attempt has ended and is to be joined. */
 bool bus_connector_has_ended(const struct bus_connector *opener);
-/* Cancels an attempt that only burns processor time.  Returns: whether it was one: it is to be
+/* Cancels an attempt that only burns processor time.  Returns: whether it did: the attempt must be
  * joined. */
 bool bus_connector_cancel_if_stuck(struct bus_connector *opener);
-/* Returns: a new connection, which the caller destroys; NULL: the attempt failed. */
+/* Returns: a new connection, which the caller destroys; NULL if the attempt failed. */
 natsConnection *bus_connector_join(struct bus_connector *opener);
 /* The same of an attempt that may last: at worst two seconds per server. */
 natsConnection *bus_connector_wait(struct bus_connector *opener);

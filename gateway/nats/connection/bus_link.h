@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a bus needs besides a nats.c connection: its options, the reason why there is none, in
- * words, and what the server does not permit. Private to the bus. */
+/* The data that a bus needs besides a nats.c connection: its options, the reason why there is no
+ * connection, in words, and the subjects that the server does not permit. Private to the bus. */
 
 #include <nats/nats.h>
 #include <stdatomic.h>
@@ -31,7 +31,8 @@ enum {
 
 struct bus_violation {
     struct reactor *reactor;
-    const char *ignored; /* a subject whose violations do not matter; NULL: none. Borrowed */
+    const char *ignored; /* a subject whose violations do not matter; NULL if there is none.
+                            Borrowed */
     atomic_size_t count;
     char texts[BUS_VIOLATION_COUNT_MAX][BUS_VIOLATION_MAX];
     struct bus_violation *next;
@@ -43,6 +44,6 @@ natsStatus bus_violation_add(struct bus_violation *violation, struct reactor *re
                              const char *ignored, natsOptions *options);
 /* Harmless when it was not added. */
 void bus_violation_remove(struct bus_violation *violation);
-/* Takes one of the violations.  Returns: false: there is none. */
+/* Takes one of the violations.  Returns: false if there is none. */
 bool bus_violation_take(struct bus_violation *violation, bool *out_is_publish,
                         char subject[BUS_VIOLATION_MAX]);

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What parley calls of nats.c that nats.h does not declare. Its shared object exports all of them,
- * in this form, in every 3.x: CMake asks for these versions, a version without one of them cannot
- * be linked, and test_bus fails where one behaves differently. Only bus*.c include this. */
+/* The functions of nats.c that parley calls and nats.h does not declare. Its shared object exports
+ * all of them, in this form, in every 3.x: CMake asks for these versions, a version without one of
+ * them cannot be linked, and test_bus fails where one behaves differently. Only bus*.c include
+ * this. */
 
 #include <stdbool.h>
 
@@ -29,15 +30,15 @@ bool natsConn_srvVersionAtLeast(natsConnection *connection, int major, int minor
  * and a memory cache miss per message, a third of the cost of a line of a large body. */
 void natsMsg_free(void *message);
 
-/* What later versions ask of an event loop, and declare; NULL in earlier ones. */
+/* Functions that later versions require of an event loop, and declare; NULL in earlier ones. */
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wredundant-decls"
 /* NOLINTBEGIN(readability-redundant-declaration) */
 #pragma weak natsConnection_ProcessCloseEvent
 #pragma weak natsConnection_ProcessDetachedEvent
-/* Closes a socket that the library does not read or write any more (3.10.1 has it). */
+/* Closes a socket that the library no longer reads or writes (3.10.1 has it). */
 void natsConnection_ProcessCloseEvent(natsSock *socket);
-/* Releases what the library keeps of a connection until it is detached (3.14 has it). */
+/* Releases the state that the library keeps of a connection until it is detached (3.14 has it). */
 void natsConnection_ProcessDetachedEvent(natsConnection *connection);
 /* NOLINTEND(readability-redundant-declaration) */
 #pragma GCC diagnostic pop

@@ -16,12 +16,12 @@ struct bus_incoming {
     size_t capacity;
 };
 
-/* What comes: for the mailboxes, for the core subscriptions, and for bus_options.listen. */
+/* Incoming messages: for the mailboxes, for the core subscriptions, and for bus_options.listen. */
 struct bus_inbox {
     const struct bus_events *events;
-    natsSubscription *native; /* NULL: it is closed */
+    natsSubscription *native; /* NULL if closed */
     natsSubscription *listener;
-    const char *listen;           /* NULL: none */
+    const char *listen;           /* NULL if absent */
     char prefix[BUS_SUBJECT_MAX]; /* of addresses, with its dot */
     size_t prefix_length;
     char id[BUS_SUBJECT_MAX]; /* the random token in it */
@@ -45,7 +45,7 @@ struct bus {
     struct reactor_timer opener_check;
     struct reactor_timer pulse;
 
-    natsConnection *connection; /* NULL: none */
+    natsConnection *connection; /* NULL if there is none */
     bool is_connected;
     bool can_write; /* the socket took everything last time, or is writable again */
     bool is_watching_write;
@@ -57,12 +57,12 @@ struct bus {
     struct bus_mailbox echo;
     struct bus_inbox inbox;
 
-    char why[BUS_WHY_MAX]; /* why there is no connection; "": no attempt has ended so far */
+    char why[BUS_WHY_MAX]; /* why there is no connection; "" if no attempt has ended so far */
     unsigned auth_failure_log_since_refusal;
     struct bus_violation violation;
     struct bus_connector opener;
 
-    /* What the library's hooks write: on the opener's thread until that has ended. */
+    /* Written by the library's hooks: on the opener's thread until that has ended. */
     int socket;
     natsConnection *attached; /* of which that is the socket */
     bool is_broken;
@@ -72,12 +72,13 @@ struct bus {
 
 /* `events` and `listen` are borrowed for the inbox's life. */
 void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen);
-/* Subscribes under a new name, so that no answers to an earlier connection arrive.  Returns: false:
- * it failed; bus_inbox_close is due all the same. */
+/* Subscribes under a new name, so that no answers to an earlier connection arrive.  Returns: false
+ * if it failed; bus_inbox_close is due all the same. */
 bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) PARLEY_MUST_CHECK;
 /* Opens the core subscriptions. */
 void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection);
-/* Delivers what the library has read. Receivers may call all of bus.h but bus_destroy. */
+/* Delivers the messages that the library has read. Receivers may call all of bus.h but
+ * bus_destroy. */
 void bus_inbox_deliver(struct bus_inbox *inbox);
 /* Before the connection is destroyed. */
 void bus_inbox_close(struct bus_inbox *inbox);

@@ -5,5 +5,6 @@
 
 #include "bus.h"
 
-/* The library checks nothing, and a blank or a line's end in a subject would be protocol. */
+/* Whether a text can be a subject. The library checks nothing, and a blank or a line's end in a
+ * subject would be read as protocol. */
 bool bus_subject_can_be(const char *subject);

@@ -24,6 +24,6 @@ void mailboxes_close(struct mailboxes *mailboxes, struct bus_mailbox mailbox);
 /* The last token of its address. */
 void mailbox_write(struct bus_mailbox mailbox, char text[MAILBOX_TEXT_MAX]);
 /* Delivers the message to the mailbox of that token (which ends with NUL or a dot), if it is open.
- * What follows the token becomes its reply_tail. */
+ * The text after the token becomes its reply_tail. */
 void mailboxes_deliver(const struct mailboxes *mailboxes, const char *text,
                        struct bus_message *message);

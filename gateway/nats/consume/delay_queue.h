@@ -21,7 +21,7 @@ struct delay_queue {
 void delay_queue_init(struct delay_queue *queue, struct reactor *reactor, int64_t delay_ms,
                       void (*due)(struct delay_queue *queue,
                                   const struct jetstream_stored *stored));
-/* Drops what it holds. Not from `due`. */
+/* Drops its content. Not to be called from `due`. */
 void delay_queue_finish(struct delay_queue *queue);
 /* Owns: copies the message, without its headers. Without memory it is handled at once. */
 void delay_queue_add(struct delay_queue *queue, const struct jetstream_stored *stored);

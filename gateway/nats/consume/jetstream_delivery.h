@@ -16,6 +16,7 @@ struct jetstream_delivery {
 };
 /* Returns: false: the subject is not one of these.  `reply`: may be NULL. */
 bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out);
-/* The same of what follows the consumer's name: .<tries>.<sseq>.<cseq>.<time>.<pending>, and
- * perhaps one more token. It takes a third of the time, which counts for each event of a replay. */
+/* As jetstream_delivery_read, for the text after the consumer's name:
+ * .<tries>.<sseq>.<cseq>.<time>.<pending>, and perhaps one more token. It takes a third of the
+ * time, which counts for each event of a replay. */
 bool jetstream_delivery_read_tail(const char *tail, struct jetstream_delivery *out);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What an ordered consumer requests from the server: how many messages, how many bytes, and when.
+/* The requests of an ordered consumer to the server: how many messages, how many bytes, and when.
  * Private to ordered_*.c. */
 
 #include "ordered_state.h"
@@ -16,13 +16,12 @@ bool ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
                                 bool is_out_of_bytes);
 /* A message is about to be delivered. */
 void ordered_flow_delivering(struct ordered_consumer *consumer);
-/* After a message was delivered: ends a pull of which nothing is left, or for which the next
+/* Called after a message was delivered: ends a pull that is exhausted, or for which the next
  * message would hardly fit. */
 void ordered_flow_delivered(struct ordered_consumer *consumer);
 /* Ends requests of which the server has not reported the end in time. */
 void ordered_flow_expire(struct ordered_consumer *consumer, int64_t now_ms);
-/* Deletes the consumer on the server. What was requested from it counts until the server has
- * confirmed that. */
+/* Deletes the consumer on the server. Its requests count until the server has confirmed that. */
 void ordered_flow_drop(struct ordered_consumer *consumer);
 /* Gives the bytes that are free to the consumers that wait for them. */
 void ordered_flow_serve_queue(struct jetstream *jetstream);

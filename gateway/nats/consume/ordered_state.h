@@ -2,7 +2,7 @@
 #pragma once
 
 /* The data of an ordered consumer. ordered_consumer.c changes the phase, ordered_delivery.c the
- * position, and ordered_flow.c what is requested and how. Private to ordered_*.c. */
+ * position, and ordered_flow.c the requests. Private to ordered_*.c. */
 
 #include "jetstream_request.h"
 #include "jetstream_state.h"
@@ -13,31 +13,31 @@ enum {
     ORDERED_CONSUMER_NAME_MAX = BUS_TAG_MAX + 8,
     ORDERED_SEEN_COUNT = 512, /* of a following consumer; a power of two */
     /* Jumps over one sequence that are not believed. With JETSTREAM_RETRY_MS between them, the
-     * stream is looked at meanwhile. */
+     * stream is checked in the meantime. */
     ORDERED_DOUBTS_MAX = 40,
 };
 
-/* Of the consumer on the server.
+/* The state of the consumer on the server.
  *
  *   STOPPED  ──▶ CREATING   the connection is there, or the retry timer fires
  *   CREATING ──▶ RUNNING    the server has created it
  *   CREATING ──▶ STOPPED    the server could not (the retry timer is set)
- *   RUNNING  ──▶ STOPPED    it is gone, silent, or lost a message (the retry timer is set)
+ *   RUNNING  ──▶ STOPPED    it no longer exists, is silent, or lost a message (the retry timer is
+ * set)
  *   CREATING ──▶ STOPPED ──▶ REFUSED   the server will not create it
  *   any      ──▶ STOPPED    the connection is lost
- *   any      ──▶ STOPPED ──▶ CLOSED    ordered_consumer_close
- */
+ *   any      ──▶ STOPPED ──▶ CLOSED    ordered_consumer_close */
 enum ordered_phase {
-    ORDERED_STOPPED, /* there is none: no connection, or until the retry timer fires */
+    ORDERED_STOPPED, /* not created: no connection, or until the retry timer fires */
     ORDERED_CREATING,
     ORDERED_RUNNING,
     ORDERED_REFUSED,
     ORDERED_CLOSED, /* freed as soon as no callback is running */
 };
 
-/* What is known of the place in the stream. It only grows. */
+/* The known place in the stream. It only grows. */
 enum ordered_position {
-    ORDERED_UNKNOWN,   /* the server has to say where it begins */
+    ORDERED_UNKNOWN,   /* the server must say where it begins */
     ORDERED_KNOWN,     /* next_sequence is known */
     ORDERED_OPENED,    /* and `opened` was called */
     ORDERED_DELIVERED, /* and `stored` was */
@@ -48,10 +48,10 @@ enum ordered_pace {
     ORDERED_AHEAD,      /* many, and the next request before the last one has ended */
     ORDERED_IDLE,       /* the last request brought nothing: few bytes, for a long time */
     ORDERED_LARGE,      /* the next message exceeds a usual request: it is requested alone */
-    ORDERED_LARGE_IDLE, /* so it was, and did not come: the same, for a long time */
+    ORDERED_LARGE_IDLE, /* as LARGE, and it did not come: requested alone again, for a long time */
 };
 
-/* What identifies a message that was delivered. */
+/* Identifies a message that was delivered. */
 struct ordered_seen {
     uint64_t sequence;
     int64_t time_ns; /* when it was stored */
@@ -67,14 +67,14 @@ struct ordered_consumer {
     unsigned depth; /* of calls that will touch it after a callback */
 
     enum ordered_phase phase;
-    char name[ORDERED_CONSUMER_NAME_MAX]; /* of the one on the server; "": there is none */
+    char name[ORDERED_CONSUMER_NAME_MAX]; /* of the one on the server; "" if there is none */
     struct bus_mailbox mailbox;           /* open while there is one, and only for that one */
     struct jetstream_request *request;
     struct reactor_timer retry;
     int64_t heard_ms; /* when the server last sent something */
-    int64_t owed_ms;  /* since when the stream is known to hold owed_sequence; 0: it is not */
+    int64_t owed_ms;  /* since when the stream is known to hold owed_sequence; 0 if it is not */
     uint64_t owed_sequence;
-    uint64_t whole_from;  /* the stream is known to hold all from there on; 0: it is not */
+    uint64_t whole_from;  /* the stream is known to hold all from there on; 0 if it is not */
     unsigned doubt_count; /* of jumps over next_sequence that were taken for the server's */
 
     enum ordered_position position;
@@ -83,7 +83,7 @@ struct ordered_consumer {
     bool has_all;               /* that the stream held at some time since this one runs */
 
     enum ordered_pace pace;
-    size_t wanted_count;    /* to be delivered; when following, always the same */
+    size_t wanted_count;    /* to be delivered; constant when following */
     size_t requested_count; /* of these, requested from the server */
     size_t typical_bytes;   /* of the larger ones of the last messages */
     bool has_progress;      /* something came since the last request ran out of bytes */

@@ -12,17 +12,17 @@
 struct shared_consumer;
 
 struct shared_consumer_options {
-    /* Borrowed for the consumer's life. `stream`: where the filter's subjects lie, unless they are
-     * of one of the jetstream's streams, which knows that better (jetstream_map.h). */
+    /* Borrowed for the consumer's life. `stream`: where the filter's subjects are stored, unless
+     * they belong to one of the jetstream's streams, which knows that better (jetstream_map.h). */
     const char *stream, *durable, *filter;
     size_t batch;        /* how many messages may be open: requested, or not yet done */
     int64_t ack_wait_ms; /* after which another gateway may get a message */
-    bool is_from_now;    /* one that is created begins with what is stored from then on */
+    bool is_from_now;    /* if created, it begins with messages stored from then on */
 };
 
 /* Handles a message, which `receipt` acknowledges or returns, once; "": it is delivered once,
- * whatever becomes of it, since its stream takes no consumer, and its sequence is not known (0).
- * Owns: borrowed for the call, but for `from`, the consumer. */
+ * whatever its outcome, since its stream takes no consumer, and its sequence is not known (0).
+ * Owns: borrowed for the call, except `from`, the consumer. */
 typedef void shared_consumer_fn(void *context, struct shared_consumer *from,
                                 const struct jetstream_stored *stored, const char *receipt);
 
@@ -35,15 +35,15 @@ enum parley_status shared_consumer_open(struct jetstream *jetstream,
                                         struct shared_consumer **out) PARLEY_MUST_CHECK;
 /* Not from its own callback. NULL is allowed. */
 void shared_consumer_close(struct shared_consumer *consumer);
-/* How many messages its stream holds that none of those who read from it was given, as NATS last
- * said; several of them may hear of it at different times.  Returns: false: it is not known, or
+/* The number of messages that its stream holds and that no reader of it was given, as NATS last
+ * said; several readers may be notified at different times.  Returns: false if it is not known, or
  * there is no consumer. */
 bool shared_consumer_pending(const struct shared_consumer *consumer, uint64_t *out);
-/* A message that asks nothing of NATS for long does not count as open any more.  `consumer`: NULL
- * is allowed. */
+/* A message that asks nothing of NATS for long no longer counts as open.  `consumer`: NULL is
+ * allowed. */
 void shared_consumer_set_aside(struct shared_consumer *consumer);
-/* The message is done, and is not delivered again.  `consumer`: that delivered it; NULL: it was set
- * aside, or the consumer was closed since. */
+/* The message is done, and is not delivered again.  `consumer`: the one that delivered it; NULL if
+ * it was set aside, or the consumer was closed since. */
 void shared_consumer_ack(struct jetstream *jetstream, struct shared_consumer *consumer,
                          const char *receipt);
 /* The message is to be delivered again after `delay_ms`. */

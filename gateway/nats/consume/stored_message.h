@@ -21,18 +21,18 @@ enum {
 
 struct stored_message {
     struct answer_member members[MESSAGE_ANSWER_MEMBER_COUNT];
-    int error;          /* the server's; JETSTREAM_NO_RESPONDERS; -1: another; 0: none */
+    int error;          /* the server's; JETSTREAM_NO_RESPONDERS; -1: another; 0: no error */
     const char *reason; /* of an error */
     struct parley_arena arena;
 };
 
-/* Reads `text`; data NULL: no answer came. `is_unanswerable`: no server listens.
+/* Reads `text`; data NULL if no answer came. `is_unanswerable`: no server listens.
  * Owns: `text` is borrowed until stored_message_finish. */
 void stored_message_init(struct stored_message *answer, struct parley_bytes text,
                          bool is_unanswerable);
 void stored_message_finish(struct stored_message *answer);
 
-/* What it says as the answer to jetstream_last_ask or jetstream_held_ask. Where memory runs out it
+/* Interprets it as the answer to jetstream_last_ask or jetstream_held_ask. Where memory runs out it
  * is an error.  Owns: valid until stored_message_finish. */
 void stored_message_last(struct stored_message *answer, struct jetstream_last *out);
 void stored_message_held(struct stored_message *answer, struct jetstream_held *out);

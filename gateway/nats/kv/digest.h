@@ -8,10 +8,11 @@
 
 enum { DIGEST_LENGTH = 32 };
 
-/* Of a payload and, where only the request says it, of whose it is.  `author`: at most 255 bytes;
- * data NULL: the payload says it. */
+/* Writes the digest of a payload and, where only the request names it, of its author.  `author`: at
+ * most 255 bytes; data NULL if the payload names it. */
 void digest_write(struct parley_bytes author, struct parley_bytes payload,
                   char out[DIGEST_LENGTH + 1]);
-/* Of what its protocol compares of a valid message; "" where it compares nothing. */
+/* Writes the digest of the parts of a valid message that its protocol compares; "" where it
+ * compares nothing. */
 enum parley_status digest_of_message(struct parley_message *message,
                                      char out[DIGEST_LENGTH + 1]) PARLEY_MUST_CHECK;

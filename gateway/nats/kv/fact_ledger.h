@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Which keys the process has written in the last seconds, whatever reactor wrote them. The shared
+/* Remembers the keys that the process has written in the last seconds, on any reactor. The shared
  * consumers, which run on one reactor and see every message again, need not ask NATS for those. It
- * remembers no more than a number of each key, in a table of fixed size: a key that it does not
- * know may have been written all the same.
+ * keeps only a number for each key, in a table of fixed size: a key that it does not know may have
+ * been written all the same.
  *
  * Threads: any, for all functions but creating and destroying. */
 
@@ -18,7 +18,7 @@ struct fact_ledger;
 /* How long a key is known, at most: as long as a reactor caches its value. */
 #define FACT_LEDGER_MS 10000
 
-/* Returns: NULL: no memory.  Owns: the caller destroys it. */
+/* Returns: NULL without memory.  Owns: the caller destroys it. */
 struct fact_ledger *fact_ledger_create(void);
 /* NULL is allowed, here and below: then nothing is known. */
 void fact_ledger_destroy(struct fact_ledger *ledger);

@@ -3,9 +3,9 @@
 
 /* Facts of one protocol on one reactor: texts by keys in a key-value bucket of JetStream that all
  * gateways share. A key is created once and never changed, so that writing it twice or late changes
- * nothing, and what was read may be cached (ADR 25).
+ * nothing, and values that were read may be cached (ADR 25).
  *
- * Or, of a protocol with a hook `fact_of`, what the last message on a subject says: keys are
+ * Or, for a protocol with a hook `fact_of`, the content of the last message on a subject: keys are
  * subjects, nothing is written, and nothing is kept, since the next message changes it (ADR 32). */
 
 #include <sys/queue.h>
@@ -28,14 +28,15 @@ void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]);
  * before the jetstream. */
 enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
                                      const char *bucket, struct fact_store **out) PARLEY_MUST_CHECK;
-/* The same without a bucket: a fact is what `fact_of` says of the last message on a subject. */
+/* Creates a store without a bucket: a fact is the value that `fact_of` reads from the last message
+ * on a subject. */
 typedef enum parley_status fact_of_fn(struct parley_bytes payload, struct parley_buffer *out);
 enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstream *jetstream,
                                           fact_of_fn *fact_of,
                                           struct fact_store **out) PARLEY_MUST_CHECK;
-/* What it writes is noted there, for the process.  Owns: borrowed for the store's life. */
+/* Its writes are noted in the ledger, for the process.  Owns: borrowed for the store's life. */
 void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
-/* What it writes is reported, once that is acknowledged and before `done`. */
+/* Reports each write, once it is acknowledged and before `done`. */
 typedef void fact_entry_fn(void *context, const struct bucket_entry *entry);
 void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context);
 /* Pending queries fail. NULL is allowed. */
@@ -55,13 +56,13 @@ bool fact_store_is_idle(const struct fact_store *store);
 enum fact_written {
     FACT_WRITTEN,
     FACT_EXISTS, /* the key has a value already */
-    FACT_FAILED, /* `ack` says why: it may have been written */
+    FACT_FAILED, /* `ack` has the reason: it may have been written */
 };
 typedef void fact_written_fn(void *context, enum fact_written written,
                              const struct jetstream_ack *ack);
 
-/* Creates `key` with `value`, for a message whose ack has just come: it takes that one's room in
- * the window.  Owns: copies key and value.  Returns: as jetstream_publish. */
+/* Creates `key` with `value`, for a message whose ack has just come: it takes over the room of that
+ * message in the window.  Owns: copies key and value.  Returns: as jetstream_publish. */
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
                                         struct parley_bytes value, fact_written_fn *done,
                                         void *context);
@@ -71,51 +72,51 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
 bool fact_store_has_written(const struct fact_store *store, struct parley_bytes key);
 
 /* A message that is being published will create the key: queries of this reactor wait until each
- * fact_store_expect is followed by fact_store_expect_end.  Returns: false: no memory. */
+ * fact_store_expect is followed by fact_store_expect_end.  Returns: false without memory. */
 bool fact_store_expect(struct fact_store *store, struct parley_bytes key) PARLEY_MUST_CHECK;
 void fact_store_expect_end(struct fact_store *store, struct parley_bytes key);
 
 /* ---- reading ---- */
 
-/* What is asked of up to PARLEY_FACT_KEYS_MAX keys together, and their values.  Owns: the caller
- * embeds it, zeroed at first, keeps it until `done` is called, and calls fact_query_finish. */
+/* A query for up to PARLEY_FACT_KEYS_MAX keys together, and their values.  Owns: the caller embeds
+ * it, zeroed at first, keeps it until `done` is called, and calls fact_query_finish. */
 struct fact_query {
     void (*done)(struct fact_query *query);
 
     /* The answer. */
-    char *values[PARLEY_FACT_KEYS_MAX];       /* NULL: the key has none */
+    char *values[PARLEY_FACT_KEYS_MAX];       /* NULL if the key does not exist */
     uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* without a bucket: of the messages */
     bool has_failed;                          /* NATS is away or does not answer */
-    const char *error; /* then: one or more sentences for the sender, during `done`; NULL: out of
+    const char *error; /* then: one or more sentences for the sender, during `done`; NULL if out of
                           memory */
 
     /* Private. */
     TAILQ_ENTRY(fact_query) link;
-    struct fact_queries *list; /* the queue that holds it; NULL: none */
+    struct fact_queries *list; /* the queue that holds it; NULL if none does */
     struct fact_store *store;
     char *keys[PARLEY_FACT_KEYS_MAX];
     struct fact_request {
         struct fact_query *query;
-        struct jetstream_request *request; /* NULL: not under way */
+        struct jetstream_request *request; /* NULL when not under way */
         bool is_asked;
     } requests[PARLEY_FACT_KEYS_MAX];
     int64_t due_ms, patient_until_ms;
 };
 
-/* Takes the keys and what is known of them here.  `keys`: data NULL: none at
- * that place.  Returns: false: no memory.  Owns: copies the keys. */
+/* Takes the keys and their values known here.  `keys`: data NULL if there is none at that place.
+ * Returns: false without memory.  Owns: copies the keys. */
 bool fact_query_init(struct fact_query *query, struct fact_store *store,
                      const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) PARLEY_MUST_CHECK;
-/* `done` is not called any more; frees keys and values. */
+/* `done` is no longer called; frees keys and values. */
 void fact_query_finish(struct fact_query *query);
 
-/* Learns what became known here since.  Returns: whether nothing that is missing is expected. */
+/* Adds values that became known here since.  Returns: whether no missing key is expected. */
 bool fact_query_refresh(struct fact_query *query);
 /* Whether every key has a value. */
 bool fact_query_is_complete(const struct fact_query *query);
 
-/* Asks the bucket's leader for what is missing, after `delay_ms`: 0 or FACT_RETRY_MS. While NATS
- * does not answer, the query waits as long as a message would (jetstream_options).
+/* Asks the bucket's leader for the missing keys, after `delay_ms`: 0 or FACT_RETRY_MS. While NATS
+ * does not answer, the query waits as long as a message may (jetstream_options).
  * Returns: true: `done` is called once, in a later turn; false: NATS is away and not waited for. */
 #define FACT_RETRY_MS 250
 bool fact_query_begin(struct fact_query *query, int64_t delay_ms) PARLEY_MUST_CHECK;

@@ -2,8 +2,8 @@
 #pragma once
 
 /* The standard layout of NATS object stores, as parley uses it (ADR 31; ADR-20 of
- * github.com/nats-io/nats-architecture-and-design), and the pointer that a message has in the place
- * of what lies in one. An object is in chunks on one subject, in their order; its meta, on a
+ * github.com/nats-io/nats-architecture-and-design), and the pointer that a message has in place of
+ * a value stored in one. An object is in chunks on one subject, in their order; its meta, on a
  * subject of its own, says which subject that is. The stream of a bucket is OBJ_<bucket>. */
 
 #include <parley/arena.h>
@@ -20,13 +20,14 @@
 #define OBJECT_DIGEST_MAX 53 /* SHA-256=, and 44 characters of base64url */
 #define OBJECT_ID_SIZE 37
 
-/* Of a message that has a pointer: the name of its object. Without it there is no pointer. */
+/* In a message that has a pointer: the name of its object. Without this header there is no
+ * pointer. */
 #define OBJECT_HEADER "Parley-Object"
-/* Of the same: how many bytes the object has. */
+/* Likewise: how many bytes the object has. */
 #define OBJECT_SIZE_HEADER "Parley-Size"
-/* Of the same: the last sequence of the message's stream when its request began. */
+/* Likewise: the last sequence of the message's stream when its request began. */
 #define OBJECT_BEGUN_HEADER "Parley-Begun"
-/* Of the publication of a meta: it replaces all earlier ones of its subject. */
+/* In the publication of a meta: it replaces all earlier ones of its subject. */
 #define OBJECT_ROLLUP_HEADER "Nats-Rollup"
 #define OBJECT_ROLLUP_SUBJECT "sub"
 
@@ -41,8 +42,8 @@ void object_stream_subjects(const char *bucket, char out[OBJECT_STREAM_MAX]);
 void object_store_subjects(const char *bucket, char out_chunks[OBJECT_SUBJECT_MAX],
                            char out_metas[OBJECT_SUBJECT_MAX]);
 
-/* <agent>/<id>, or _/<id> where the agent is not known (data NULL).
- * Returns: false: that would be too long. */
+/* Writes <agent>/<id>, or _/<id> where the agent is not known (data NULL).
+ * Returns: false if that would be too long. */
 bool object_name_write(struct parley_bytes agent, struct parley_bytes id,
                        char out[OBJECT_NAME_MAX]);
 
@@ -52,7 +53,7 @@ void object_chunk_subject(const char *bucket, struct parley_bytes nuid,
 /* $O.<bucket>.M.<base64url of the name, padded>.  `name`: shorter than OBJECT_NAME_MAX. */
 void object_meta_subject(const char *bucket, struct parley_bytes name,
                          char out[OBJECT_SUBJECT_MAX]);
-/* The name that the last token of a meta's subject encodes.  Returns: false: it encodes none. */
+/* Decodes the name in the last token of a meta's subject.  Returns: false if it encodes none. */
 bool object_name_of_subject(const char *subject, char out[OBJECT_NAME_MAX]);
 
 /* A fresh token for the subject of an object's chunks. sodium_init() has been called. */
@@ -66,14 +67,14 @@ struct object_digest {
 };
 void object_digest_begin(struct object_digest *digest);
 void object_digest_add(struct object_digest *digest, struct parley_bytes bytes);
-/* Writes SHA-256=<base64url, padded>, and finishes.  Returns: false: it could not be computed. */
+/* Writes SHA-256=<base64url, padded>, and finishes.  Returns: false if it could not be computed. */
 bool object_digest_end(struct object_digest *digest, char out[OBJECT_DIGEST_MAX]);
 /* Harmless after object_digest_end. */
 void object_digest_finish(struct object_digest *digest);
 
 /* ---- ids ---- */
 
-/* A UUID (version 8) of what a message says, and of its agent. `parts`: the message around the
+/* Writes a UUID (version 8) of a message's content and its agent. `parts`: the message around the
  * object, which is in it by its digest. */
 void object_id_write(struct parley_bytes agent, const struct parley_bytes parts[2],
                      const char *digest, char out[OBJECT_ID_SIZE]);
@@ -94,13 +95,13 @@ void object_meta_write(const struct object_meta *meta, const char *bucket,
                        struct parley_buffer *out);
 /* Reads a meta that parley or another client wrote; `link`s to other objects are not followed.
  * Owns: texts are in `text` or in the arena.
- * Returns: PARLEY_E_UNSUPPORTED: it is none; PARLEY_E_MEMORY. */
+ * Returns: PARLEY_E_UNSUPPORTED if it is not a meta; PARLEY_E_MEMORY. */
 enum parley_status object_meta_read(struct parley_bytes text, struct parley_arena *arena,
                                     struct object_meta *out) PARLEY_MUST_CHECK;
 
 /* ---- pointers ---- */
 
-/* What a message has in the place of what lies in the store. */
+/* The pointer that a message has in place of a stored value. */
 struct object_pointer {
     struct parley_bytes name, digest;
     uint64_t size;
@@ -109,10 +110,10 @@ struct object_pointer {
 /* Appends {"$object":NAME,"size":N,"digest":DIGEST}. */
 void object_pointer_write(const struct object_pointer *pointer, struct parley_buffer *out);
 /* Finds the member `member` of the JSON object `payload`: [*out_start, *out_end) is its value.
- * Returns: PARLEY_E_UNSUPPORTED: it has none, or is not JSON. */
+ * Returns: PARLEY_E_UNSUPPORTED if it has none, or is not JSON. */
 enum parley_status object_place_find(struct parley_bytes payload, const char *member,
                                      size_t *out_start, size_t *out_end) PARLEY_MUST_CHECK;
 /* Reads a pointer, the whole of `text`.  Owns: texts are in `text` or in the arena.
- * Returns: PARLEY_E_UNSUPPORTED: it is none; PARLEY_E_MEMORY. */
+ * Returns: PARLEY_E_UNSUPPORTED if it is not a pointer; PARLEY_E_MEMORY. */
 enum parley_status object_pointer_read(struct parley_bytes text, struct parley_arena *arena,
                                        struct object_pointer *out) PARLEY_MUST_CHECK;

@@ -10,16 +10,17 @@
 
 enum object_end {
     OBJECT_WHOLE,       /* every byte was given, and size and digest are right */
-    OBJECT_GONE,        /* there is none of that name any more */
+    OBJECT_GONE,        /* there is no longer one of that name */
     OBJECT_WRONG,       /* it is not the one that was asked for, or not all of it is there */
-    OBJECT_UNREACHABLE, /* NATS does not let it be read, or the member that does lags behind */
+    OBJECT_UNREACHABLE, /* NATS does not permit reading it, or the member that permits it lags
+                           behind */
     OBJECT_NO_MEMORY,
 };
 
 struct object_reader_events {
     /* The next bytes.  Owns: borrowed for the call. */
     void (*bytes)(void *context, struct parley_bytes bytes);
-    /* Nothing of what was pulled is still to come. */
+    /* Nothing that was pulled is still to come. */
     void (*pulled)(void *context);
     /* Nothing more comes. Called once. */
     void (*ended)(void *context, enum object_end end);
@@ -28,9 +29,9 @@ struct object_reader_events {
 
 struct object_reader;
 
-/* `want`: what its message says of it; its texts are copied.
+/* `want`: its description in its message; the texts are copied.
  * Owns: copies the events; returns a new reader, which the caller closes, also from the callbacks.
- * Returns: PARLEY_E_IO: NATS cannot be asked now. */
+ * Returns: PARLEY_E_IO if NATS cannot be asked now. */
 enum parley_status object_reader_open(struct jetstream *jetstream, const char *bucket,
                                       const struct object_pointer *want,
                                       const struct object_reader_events *events,

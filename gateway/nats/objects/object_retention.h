@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Says which objects of a bucket are too many: of each owner, the first part of a name, the newest
- * are kept; and which chunks no meta names any more, since another one of the same name came after
- * theirs. It reads the metas of the bucket, from any writer, each time that an object was written:
- * so of all gateways, the one that wrote last knows of all. */
+/* Finds the objects of a bucket that are too many: of each owner, the first part of a name, the
+ * newest are kept; and the chunks that no meta names any longer, since another one of equal name
+ * came after theirs. It reads the metas of the bucket, from any writer, each time that an object
+ * was written: so of all gateways, the one that wrote last knows of all. */
 
 #include "jetstream.h"
 #include "object_layout.h"
@@ -14,7 +14,7 @@ struct object_retention;
 
 /* The object is to be removed, whose meta has this sequence; `name` NULL: only its chunks. It may
  * have been already, and there may be a later one of its name, which stays. `chunk_count`: as its
- * meta has it.  Owns: texts are borrowed for the call. */
+ * meta says.  Owns: texts are borrowed for the call. */
 typedef void object_drop_fn(void *context, const char *name, uint64_t sequence, const char *nuid,
                             uint64_t chunk_count);
 
@@ -29,7 +29,7 @@ struct object_retention_options {
     void *context;
 };
 
-/* Owns: copies `options`, borrows what is in them; returns a new keeper, which the caller destroys
+/* Owns: copies `options`, borrows their texts; returns a new keeper, which the caller destroys
  * before the jetstream. */
 enum parley_status object_retention_create(const struct object_retention_options *options,
                                            struct object_retention **out) PARLEY_MUST_CHECK;

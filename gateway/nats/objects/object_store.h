@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Writes objects to a bucket, on one reactor: chunks, and then the meta by which they count. A
+/* Writes objects to a bucket, on one reactor: chunks, and then the meta that makes them valid. A
  * bounded number of chunks is under way at a time, of all objects together, so that messages do not
  * wait behind them (ADR 31). */
 
@@ -13,8 +13,7 @@
 
 struct object_store;
 
-/* What the objects that all stores of a process write have yet to take of NATS's room.  Threads:
- * any. */
+/* The room of NATS that the objects of all stores of a process are still to take.  Threads: any. */
 struct object_room {
     atomic_uint_fast64_t awaited_reply_bytes;
 };
@@ -31,13 +30,13 @@ struct object_store_options {
 enum parley_status object_store_create(struct reactor *reactor, struct jetstream *jetstream,
                                        const struct object_store_options *options,
                                        struct object_store **out) PARLEY_MUST_CHECK;
-/* What is under way fails. NULL is allowed. */
+/* Writes under way fail. NULL is allowed. */
 void object_store_destroy(struct object_store *store);
 
 /* Nothing is being written. */
 bool object_store_is_idle(const struct object_store *store);
 
-/* How it ended. The message that is to point to the object was not published in any case. */
+/* How a write ended. The message that is to point to the object was not published in any case. */
 enum object_put_end {
     OBJECT_PUT_STORED,
     OBJECT_PUT_AWAY,    /* NATS cannot take it now, or did not acknowledge all of it in time */
@@ -45,11 +44,10 @@ enum object_put_end {
     OBJECT_PUT_FAILED,  /* out of memory */
 };
 
-/*   ASKING ── the object is there ──▶ OVER
+/* ASKING ── the object is there ──▶ OVER
  *   ASKING ──▶ SENDING ── all chunks are acknowledged ──▶ NAMING ── the meta is ──▶ OVER
  *   NAMING ── another gateway was quicker, or it is not known to be stored ──▶ ASKING
- *   SENDING ── one is not ──▶ ENDING ── no ack is awaited any more ──▶ OVER
- */
+ *   SENDING ── one is not ──▶ ENDING ── no ack is awaited ──▶ OVER */
 enum object_put_phase {
     OBJECT_PUT_OVER, /* or it has not begun */
     OBJECT_PUT_ASKING,
@@ -68,7 +66,7 @@ struct object_put {
 
     /* The result. */
     enum object_put_end end;
-    char error[256]; /* of another end: a sentence without its full stop; "": nothing to say */
+    char error[256]; /* of another end: a sentence without its full stop; "" if there is none */
 
     /* Private. */
     enum object_put_phase phase;
@@ -77,11 +75,11 @@ struct object_put {
     int64_t patient_until_ms;
     struct jetstream_sender sender;
     char nuid[OBJECT_NUID_MAX];
-    uint64_t old_sequence; /* of the meta that it found; 0: it found none */
+    uint64_t old_sequence; /* of the meta that it found; 0 if it found none */
     char old_nuid[OBJECT_NUID_MAX];
     uint64_t old_chunk_count;
     size_t chunk_bytes, chunk_count, sent_count, acked_count;
-    uint64_t room_bytes;         /* of object_room, until what is to take them is stored */
+    uint64_t room_bytes;         /* taken from object_room, until the bytes are stored */
     struct object_chunk *chunks; /* chunk_count of them */
     bool is_in_doubt;            /* its meta was sent, and NATS was asked whether it is stored */
     bool is_lined_up;

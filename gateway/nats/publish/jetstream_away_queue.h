@@ -10,7 +10,7 @@ enum parley_status jetstream_away_queue_init(struct jetstream *jetstream) PARLEY
 /* Harmless when it was not initialised. */
 void jetstream_away_queue_finish(struct jetstream *jetstream);
 
-/* The flow of a subject; NULL: what goes to it does not wait. */
+/* The flow of a subject; NULL if messages to it do not wait. */
 struct jetstream_flow *jetstream_flow_of(struct jetstream *jetstream, const char *subject);
 /* Whether a message that cannot be published now may wait: the outage has not lasted too long. */
 bool jetstream_flow_is_patient(const struct jetstream_flow *flow);
@@ -22,10 +22,10 @@ static inline bool jetstream_flow_is_held(const struct jetstream_flow *flow) {
 /* Whether one that JetStream has not decided on may be published again: its time is not over, and
  * that stores it once and in order. */
 bool jetstream_flow_can_repeat(const struct jetstream_publication *publication);
-/* Whether others of its body, which come after one that is not decided, have to wait for it. */
+/* Whether others of its body, which come after one that is not decided, must wait for it. */
 bool jetstream_flow_leads(const struct jetstream_publication *publication);
 
-/* Queues one that was not published yet. */
+/* Queues one that was not published so far. */
 void jetstream_flow_add(struct jetstream_publication *publication);
 /* One is in flight now. */
 void jetstream_flow_note_sent(struct jetstream_publication *publication);
@@ -33,12 +33,12 @@ void jetstream_flow_note_sent(struct jetstream_publication *publication);
 void jetstream_flow_note_end(struct jetstream_publication *publication);
 /* The stream has no leader, as this one's answer says.  Returns: whether it waits now. */
 bool jetstream_flow_take_back(struct jetstream_publication *publication);
-/* The stream answered: what waits for it goes on.  `flow`: may be NULL. */
+/* The stream answered: messages that wait for it continue.  `flow`: may be NULL. */
 void jetstream_flow_go_on(struct jetstream_flow *flow);
 
-/* The connection is lost: what is in flight and may be published again waits from now on. */
+/* The connection is lost: messages in flight that may be published again wait from now on. */
 void jetstream_away_queue_begin(struct jetstream *jetstream);
 /* Messages can be published again. */
 void jetstream_away_queue_end(struct jetstream *jetstream);
-/* Ends all that waits, and lets nothing wait any more. */
+/* Ends all waiting publications, and lets none wait from now on. */
 void jetstream_away_queue_give_up(struct jetstream *jetstream);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What JetStream's err_codes mean for what it refuses. They are read here alone, and of every
- * version of nats-server alike: what a version does not send does not come. */
+/* The meaning of JetStream's err_codes for refused messages. They are read here alone, and of every
+ * version of nats-server alike: codes that a version does not send do not occur. */
 
 #include "jetstream_types.h"
 
@@ -11,7 +11,7 @@ enum jetstream_reason {
     JETSTREAM_REASON_UNDECIDED, /* an earlier message with the same id, or to the same subject, is
                                    on its way to the replicas: it may be stored, or not */
     JETSTREAM_REASON_BEHIND,    /* the subject has another last message than the expected one */
-    JETSTREAM_REASON_NO_LEADER, /* nobody listens, or not the one who could store it */
+    JETSTREAM_REASON_NO_LEADER, /* no server listens, or not the one that could store it */
     JETSTREAM_REASON_NO_ROOM,
     JETSTREAM_REASON_OVER_PAYLOAD, /* larger than its server accepts (max_payload): permanent */
     JETSTREAM_REASON_OVER_STREAM,  /* larger than its stream accepts (max_msg_size): permanent */

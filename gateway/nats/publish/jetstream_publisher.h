@@ -14,8 +14,8 @@ enum jetstream_publish jetstream_publish(struct jetstream *jetstream,
                                          const struct jetstream_message *message,
                                          jetstream_ack_fn *done, void *context);
 
-/* The same for a message that belongs together with the one published just before and needs no room
- * of its own in the window. At most one may follow each message. */
+/* As jetstream_publish, for a message that belongs together with the one published just before and
+ * needs no room of its own in the window. At most one may follow each message. */
 enum jetstream_publish jetstream_publish_second(struct jetstream *jetstream,
                                                 const struct jetstream_message *message,
                                                 jetstream_ack_fn *done, void *context);
@@ -25,13 +25,13 @@ bool jetstream_is_accepting(const struct jetstream *jetstream);
 /* How long a message may wait, as set, or 0 once jetstream_give_up was called. */
 int64_t jetstream_patience_ms(const struct jetstream *jetstream);
 
-/* Which bound made the last publication JETSTREAM_FULL, as half a sentence.  Owns: borrowed, for
- * this turn. */
+/* Returns the bound that made the last publication JETSTREAM_FULL, as half a sentence.  Owns:
+ * borrowed, for this turn. */
 const char *jetstream_bound(const struct jetstream *jetstream);
 
 /* Calls `room` once, in a later turn, when its share of the window has room again or messages are
- * not accepted any more (JETSTREAM_AWAY): in the order in which they came, but for those whose
- * share is full. `room` may cancel no other waiter. Does nothing when the waiter waits already. */
+ * no longer accepted (JETSTREAM_AWAY): in the order in which they came, except those whose share is
+ * full. `room` may cancel no other waiter. Does nothing when the waiter waits already. */
 void jetstream_wait_for_room(struct jetstream *jetstream, struct jetstream_waiter *waiter);
 /* Harmless when it does not wait. */
 void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter *waiter);
@@ -40,7 +40,7 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
 size_t jetstream_in_flight_count(const struct jetstream *jetstream);
 /* How many of them wait for NATS, and were not published or may be again. */
 size_t jetstream_held_count(const struct jetstream *jetstream);
-/* Ends all of them at once, and lets none wait any more: the server shuts down. */
+/* Ends all of them at once, and lets none wait from now on: the server shuts down. */
 void jetstream_give_up(struct jetstream *jetstream);
 
 /* ---- for jetstream.c ---- */
@@ -48,10 +48,10 @@ void jetstream_give_up(struct jetstream *jetstream);
 enum parley_status jetstream_publisher_init(struct jetstream *jetstream) PARLEY_MUST_CHECK;
 /* Harmless when it was not initialised. */
 void jetstream_publisher_finish(struct jetstream *jetstream);
-/* The connection is lost: what may be published again waits, and all else in flight ends with
+/* The connection is lost: publications that may be repeated wait, and all others in flight end with
  * JETSTREAM_LOST. */
 void jetstream_publisher_lose_all(struct jetstream *jetstream);
-/* NATS does not permit publishing to `subject`: ends what is in flight on it with
+/* NATS does not permit publishing to `subject`: ends the publications in flight on it with
  * JETSTREAM_REFUSED. */
 void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject);
 
@@ -59,10 +59,10 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
 
 /* Publishes one that is not in flight. It is, if this returns BUS_SENT. */
 enum bus_send jetstream_publication_send(struct jetstream_publication *publication);
-/* Takes one out of the list that it is in: what is in flight, or a flow's queue. */
+/* Takes one out of its list: of those in flight, or a flow's queue. */
 void jetstream_publication_withdraw(struct jetstream_publication *publication);
-/* Completes one that was refused as the ack says: JETSTREAM_REFUSED, or JETSTREAM_TIMEOUT if it may
- * be stored all the same. */
+/* Completes one that was refused with the ack's reason: JETSTREAM_REFUSED, or JETSTREAM_TIMEOUT if
+ * it may be stored all the same. */
 void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
                                   const char *error);
 /* Calls `done`, and frees it. */

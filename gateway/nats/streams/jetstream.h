@@ -13,14 +13,14 @@
 #include "ordered_consumer.h"
 #include "shared_consumer.h"
 
-/* Connects and checks the streams in the background.  Owns: copies options and events; borrows what
- * they point to; returns a new jetstream, which the caller destroys. */
+/* Connects and checks the streams in the background.  Owns: copies options and events; borrows
+ * their texts; returns a new jetstream, which the caller destroys. */
 enum parley_status jetstream_create(struct reactor *reactor,
                                     const struct jetstream_options *options,
                                     const struct jetstream_events *events,
                                     struct jetstream **out) PARLEY_MUST_CHECK;
-/* Close its consumers first. The callbacks of what is in flight are not called. The reactor must
- * not run afterwards. NULL is allowed. */
+/* Close its consumers first. The callbacks of publications in flight are not called. The reactor
+ * must not run afterwards. NULL is allowed. */
 void jetstream_destroy(struct jetstream *jetstream);
 
 /* Messages can be accepted. */
@@ -32,17 +32,18 @@ bool jetstream_is_connected(const struct jetstream *jetstream);
 /* How often it was connected. */
 uint64_t jetstream_connection_count(const struct jetstream *jetstream);
 
-/* Of the nats-server that it is connected to, or was last (server_version.h). */
+/* The version of the nats-server that it is connected to, or was last (server_version.h). */
 uint32_t jetstream_server_version(const struct jetstream *jetstream);
-/* How many copies the stream with most of them has, as it was found; 0: none was found yet. */
+/* The number of copies of the stream with most of them, as it was found; 0 if none was found so
+ * far. */
 unsigned jetstream_copies(const struct jetstream *jetstream);
 
 /* A stream as the last look at it found it. */
 struct jetstream_stream_state {
-    const char *name; /* NULL: no stream is here at present, or it was named before */
+    const char *name; /* NULL if no stream is here at present, or it was named before */
     bool is_usable;   /* it takes messages */
     uint64_t bytes, messages;
-    uint64_t bytes_max; /* beyond it messages are refused; 0: no such limit */
+    uint64_t bytes_max; /* beyond it messages are refused; 0 if there is no such limit */
 };
 /* `number`: those of all of options.streams, one after the other.  Returns: false after the last.
  */

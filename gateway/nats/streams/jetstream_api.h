@@ -5,7 +5,7 @@
 
 #include "jetstream_types.h"
 
-/* The request's callback is not called any more. NULL is allowed. */
+/* The request's callback is no longer called. NULL is allowed. */
 void jetstream_request_cancel(struct jetstream_request *request);
 
 /* Asks for the last message of a stream on one subject.
@@ -30,7 +30,7 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, c
                                                   const char *subject, uint64_t sequence,
                                                   jetstream_held_fn *done, void *context);
 
-/* One message by its sequence, found as the last one on its subject would be. */
+/* Asks for one message by its sequence, found as the last one on its subject would be. */
 struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, const char *stream,
                                                 uint64_t sequence, jetstream_last_fn *done,
                                                 void *context);
@@ -41,17 +41,17 @@ struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, con
 struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
                                                jetstream_info_fn *done, void *context);
 
-/* Removes all messages of a stream on one subject, if the server can be asked; nothing says whether
- * it has. */
+/* Removes all messages of a stream on one subject, if the server can be asked; the outcome is not
+ * reported. */
 void jetstream_purge(struct jetstream *jetstream, const char *stream, const char *subject);
-/* The same for a part of them; `done` says whether it has. The server reads nothing else of the
- * connection until it has removed all of these: 16 messages of 128 KiB take it some 4 ms. Returns,
- * Owns: as jetstream_last_ask. */
+/* As jetstream_purge, for a part of them; `done` says whether it was done. The server reads nothing
+ * else of the connection until it has removed all of these: 16 messages of 128 KiB take it some 4
+ * ms. Returns, Owns: as jetstream_last_ask. */
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
                                               const struct jetstream_removal *what,
                                               jetstream_done_fn *done, void *context);
 
 /* For how long the server recognises a Nats-Msg-Id: `stream` is the name of one of options.streams.
- * The shortest setting of the streams in which its messages lie, or
+ * The shortest setting of the streams in which its messages are stored, or
  * jetstream_options.dedupe_window_ms while that is not known. */
 int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char *stream);

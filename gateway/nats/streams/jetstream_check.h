@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whether a stream can be used, by what the server says of it. Private to nats/. */
+/* Checks whether a stream can be used, by the server's description of it. Private to nats/. */
 
 #include <jansson.h>
 

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* In which streams of NATS messages lie: a stream that an operator made for their subjects is used
- * where it is, so that the messages of one protocol can lie in several streams, which the last
- * look-up has found. */
+/* Maps subjects to the streams of NATS that store them: a stream that an operator made for these
+ * subjects is used where it is, so that the messages of one protocol can be stored in several
+ * streams, which the last look-up has found. */
 
 #include "jetstream_types.h"
 
 /* Where messages on `subject` are stored; it may have wildcards, as families do.  Owns: borrowed,
- * for the jetstream's life; what it says changes.  Returns: NULL: that is not known so far, or no
+ * for the jetstream's life; its content changes.  Returns: NULL if that is not known so far, or no
  * stream has that subject. */
 const struct jetstream_place *jetstream_place_find(const struct jetstream *jetstream,
                                                    const char *subject);
@@ -24,8 +24,8 @@ size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char
 /* The least that it is on any subject. */
 size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream);
 
-/* Whether parley may create consumers there. In a work queue a consumer would take the work of
- * those whose queue it is; in a stream with interest retention it would have it keep what nobody
+/* Whether parley may create consumers there. In a work queue a consumer would take work from those
+ * whose queue it is; in a stream with interest retention it would keep messages that no reader
  * wants. NULL is allowed: no. */
 static inline bool jetstream_place_takes_consumers(const struct jetstream_place *place) {
     return place != NULL && place->retention == JETSTREAM_LIMITS;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* In which streams families lie, by what the server says of the streams. It asks nothing and
- * changes nothing. Private to nats/. */
+/* Decides which streams store which families, by the server's description of the streams. It asks
+ * nothing and changes nothing. Private to nats/. */
 
 #include <jansson.h>
 
@@ -15,8 +15,8 @@ struct jetstream_found {
 };
 
 struct jetstream_map_build {
-    int at[JETSTREAM_FAMILIES_MAX];    /* the index of what was found; -1: its own stream */
-    char fault[JETSTREAM_TROUBLE_MAX]; /* why they cannot be placed; "": they can */
+    int at[JETSTREAM_FAMILIES_MAX];    /* the index of the stream found; -1: its own stream */
+    char fault[JETSTREAM_TROUBLE_MAX]; /* why they cannot be placed; "" if they can */
 };
 
 /* Whether some subject matches both. */

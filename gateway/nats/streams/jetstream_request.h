@@ -13,16 +13,16 @@
 typedef void jetstream_answer_fn(void *context, json_t *answer);
 
 /* Asks $JS.API.<what>.  Owns: steals `body`, which may be NULL.
- * Returns: NULL when it could not be sent; otherwise `done` is called once, in a later turn. */
+ * Returns: NULL if it could not be sent; otherwise `done` is called once, in a later turn. */
 struct jetstream_request *jetstream_request_send(struct jetstream *jetstream, const char *what,
                                                  json_t *body, jetstream_answer_fn *done,
                                                  void *context);
-/* Sends a request whose answer nothing waits for. */
+/* Sends a request without waiting for the answer. */
 void jetstream_request_forget(struct jetstream *jetstream, const char *what);
 /* Ends all requests, with or without calling their callbacks with no answer. */
 void jetstream_requests_end(struct jetstream *jetstream, bool calls_back);
 
-/* Returns: the answer's err_code, or else its code; 0: it is not an error. */
+/* Returns: the answer's err_code, or else its code; 0 if it is not an error. */
 int jetstream_answer_error(const json_t *answer);
 /* Returns: the error's description, never NULL. */
 const char *jetstream_answer_text(const json_t *answer);

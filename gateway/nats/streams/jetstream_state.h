@@ -5,8 +5,8 @@
  * its own part: jetstream_publisher.c the window, jetstream_away_queue.c the flows,
  * jetstream_undecided.c the undecided, jetstream_setup.c and jetstream_check.c the checks,
  * jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and shared_consumer.c
- * the consumers, jetstream.c the rest. What several of them have to say to it is below, as
- * functions; jetstream_state.c depends on none of the others. */
+ * the consumers, jetstream.c the rest. The functions by which several of them change it are below;
+ * jetstream_state.c depends on none of the others. */
 
 #include <sys/queue.h>
 
@@ -57,19 +57,20 @@ enum {
 /* A message from jetstream_publish to `done`: in flight, or in the queue of its flow. */
 struct jetstream_publication {
     struct jetstream *jetstream;
-    struct jetstream_flow *flow; /* NULL: it does not wait */
+    struct jetstream_flow *flow; /* NULL when it does not wait */
     struct bus_mailbox mailbox;
     uint64_t number;             /* in the order in which they came */
     int64_t patient_until_ms;    /* so long it may wait, or be published again */
     int64_t repeatable_until_ms; /* so long JetStream recognises it if it is published again */
-    int64_t deadline_ms;         /* of its ack; 0: none can come */
+    int64_t deadline_ms;         /* of its ack; 0 if none can come */
     jetstream_ack_fn *done;
     void *context;
     struct jetstream_sender *sender;
     uint64_t sender_number;
     struct parley_buffer text; /* subject with its NUL, headers, payload */
     size_t subject_size, headers_bytes;
-    uint64_t subject_hash;    /* the server identifies what it forbids by the subject alone */
+    uint64_t subject_hash;    /* the server identifies a forbidden publication by its subject
+                                 alone */
     unsigned unknown_count;   /* how often it was published without an answer: it may be stored */
     unsigned undecided_count; /* how often it was answered so */
     int64_t again_ms;         /* UNDECIDED: when it is published again */
@@ -79,17 +80,16 @@ struct jetstream_publication {
     struct jetstream_publication *next, *previous;
 };
 
-/* What goes to one stream.
+/* The publications to one stream.
  *
  *   OPEN ── no leader, no ack, no connection ──▶ HELD ── the time has come ──▶ TRYING
  *   TRYING ── no leader, no ack, no connection ──▶ HELD
  *   HELD, TRYING ── an ack ──▶ RELEASING ── the queue is empty ──▶ OPEN
  *   RELEASING ── no leader, no connection ──▶ HELD
- *   HELD ── the queue is empty ──▶ OPEN
- */
+ *   HELD ── the queue is empty ──▶ OPEN */
 enum jetstream_flow_state {
-    JETSTREAM_FLOW_OPEN,      /* what comes is published at once: the queue is empty */
-    JETSTREAM_FLOW_HELD,      /* what comes is queued; `try_ms` is when the first is tried */
+    JETSTREAM_FLOW_OPEN,      /* messages are published at once: the queue is empty */
+    JETSTREAM_FLOW_HELD,      /* messages are queued; `try_ms` is when the first is tried */
     JETSTREAM_FLOW_TRYING,    /* the first was published, alone */
     JETSTREAM_FLOW_RELEASING, /* the queue is published as far as the bus has room */
 };
@@ -100,16 +100,16 @@ struct jetstream_flow {
     struct jetstream_publication queue;  /* sentinel; in the order in which they came */
     struct jetstream_publication *trial; /* of TRYING, or NULL */
     size_t in_flight_count;
-    uint64_t last_sequence; /* that was acknowledged; 0: none was */
+    uint64_t last_sequence; /* that was acknowledged; 0 if none was */
     int64_t try_ms;         /* HELD: when to try; TRYING: when the trial was published */
     int64_t sign_ms;        /* when its stream last answered, or the first was published */
-    int64_t since_ms;       /* the outage; -1: there is none */
+    int64_t since_ms;       /* the outage; -1 if there is none */
     int64_t last_ms;        /* when it was last seen */
     bool is_silent;         /* it is an outage without answers */
     uint64_t outage_count;  /* how often it was held */
 };
 
-/* What was published and awaits its ack, oldest first, and the waiters for room. */
+/* Publications that await their ack, oldest first, and the waiters for room. */
 struct jetstream_window {
     struct jetstream_publication
         *pool; /* in_flight_count_max, and one for jetstream_publish_second */
@@ -127,18 +127,18 @@ struct jetstream_window {
     char bound[160]; /* that was reached last */
 };
 
-/* What waits for JetStream to decide on an earlier message. */
+/* Publications that wait for JetStream to decide on an earlier message. */
 struct jetstream_undecided {
     struct jetstream_publication list; /* sentinel */
     struct reactor_timer timer;        /* of the one that is due first */
 };
 
-/* What waits for NATS, or for the leader of a stream. */
+/* Publications that wait for NATS, or for the leader of a stream. */
 struct jetstream_away_queue {
     struct jetstream_flow *flows; /* of options.streams, in their order */
     struct reactor_timer tick;    /* while anything is in flight or waits */
-    int64_t away_ms;              /* since when it is not ready; -1: it is */
-    bool is_over;                 /* nothing waits any more */
+    int64_t away_ms;              /* since when it is not ready; -1 if it is */
+    bool is_over;                 /* no publication waits from now on */
 };
 
 /* The state of a stream as the last round found it, the worst last. */
@@ -150,13 +150,14 @@ enum jetstream_grade {
     JETSTREAM_IS_UNUSABLE, /* until an operator changes it */
 };
 
-/* What a stream holds and may hold. A maximum is 0 where reaching it only discards old messages. */
+/* The size of a stream and its limits. A maximum is 0 where reaching it only discards old
+ * messages. */
 struct jetstream_room {
     uint64_t bytes, count, last_sequence, bytes_max, count_max;
 };
 
 struct jetstream_refusal {
-    char why[160]; /* "": none is known */
+    char why[160]; /* "" if none is known */
     int64_t at_ms;
     bool is_weighed; /* `room` was read after it */
     struct jetstream_room room;
@@ -166,12 +167,12 @@ struct jetstream_refusal {
  * replicas answer them, and one may lag, so it is done where the leader is the only replica.
  *
  *   OFF  ◀──▶ ON    a round of checks has read its configuration
- *   ON   ──▶  DEAD  nobody answered
- *   any  ──▶  OFF   a new connection; the stream is missing, or was created again; a minute as DEAD
- */
+ *   ON   ──▶  DEAD  no server answered
+ *   any  ──▶  OFF   a new connection; the stream is missing, or was created again; a minute as
+ * DEAD */
 enum jetstream_direct { JETSTREAM_DIRECT_OFF, JETSTREAM_DIRECT_ON, JETSTREAM_DIRECT_DEAD };
 
-/* Of a stream in NATS: a jetstream_stream's own, or one of an operator. */
+/* The check of a stream in NATS: a jetstream_stream's own, or one of an operator. */
 struct jetstream_check {
     struct jetstream *jetstream;
     struct jetstream_group *group;
@@ -180,48 +181,49 @@ struct jetstream_check {
     int64_t max_age_ms;                /* of its messages; 0: no limit; -1: not known */
     bool is_deferred;                  /* it is missing, and created at the end of the round */
     struct jetstream_request *request; /* pending, or NULL */
-    struct jetstream_request *details; /* the same: what the server could not read */
+    struct jetstream_request *details; /* likewise: the messages that the server could not read */
     bool has_asked_details;            /* over this connection */
     char created[40];                  /* RFC 3339, as last read; "": never */
     unsigned copies;                   /* its replicas, as last read; 0: never */
     enum jetstream_direct direct;
     int64_t direct_dead_ms; /* DEAD: since when */
     uint64_t bytes;         /* that it held then */
-    uint64_t whole_from;    /* from there on it then held all, on several servers; 0: it did not */
-    int64_t gone_ms;        /* since when it is missing; -1: it is not */
+    uint64_t whole_from;    /* from there on it then held all, on several servers; 0 if it did
+                               not */
+    int64_t gone_ms;        /* since when it is missing; -1 if it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;
     struct jetstream_room room;          /* as last read */
-    char trouble[JETSTREAM_TROUBLE_MAX]; /* what is wrong; "": nothing is known */
+    char trouble[JETSTREAM_TROUBLE_MAX]; /* the problem; "" if none is known */
     char reported[JETSTREAM_TROUBLE_MAX];
     struct jetstream_refusal refusal;
 };
 
-/* Whether it is known in which streams the families of a group lie.
+/* Whether it is known which streams store the families of a group.
  *
  *   UNPLACED ──▶ FRESH     their streams were looked up
  *   FRESH    ──▶ PLACED    the next round begins
- *   any      ──▶ UNPLACED  a new connection; one of the streams is gone, or has other subjects
- */
+ *   any      ──▶ UNPLACED  a new connection; one of the streams no longer exists, or has other
+ * subjects */
 enum jetstream_placement { JETSTREAM_UNPLACED, JETSTREAM_FRESH, JETSTREAM_PLACED };
 
-/* One of options.streams, and the streams in which its messages lie. */
+/* One of options.streams, and the streams that store its messages. */
 struct jetstream_group {
     struct jetstream *jetstream;
     const struct jetstream_stream *stream;
-    enum jetstream_placement placement; /* PLACED for ever where it has no families */
+    enum jetstream_placement placement; /* always PLACED where it has no families */
     struct jetstream_check *checks;     /* its own stream's, then one for each family */
     size_t check_count;
-    struct jetstream_lookup *lookup; /* NULL: it has no families */
+    struct jetstream_lookup *lookup; /* NULL if it has no families */
 };
 
-/* The shortest dedupe window of the streams in which its families lie; that of the options while
- * none is known. */
+/* The shortest dedupe window of the streams that store its families; that of the options while none
+ * is known. */
 int64_t jetstream_group_dedupe_window_ms(const struct jetstream_group *group);
 
 /* How a round ended. */
 enum jetstream_round {
-    JETSTREAM_ROUND_NONE,     /* none has since the connection */
+    JETSTREAM_ROUND_NONE,     /* none has ended since the connection */
     JETSTREAM_ROUND_ANSWERED, /* every check got an answer */
     JETSTREAM_ROUND_PARTLY,
     JETSTREAM_ROUND_SILENT, /* no check got an answer */
@@ -232,20 +234,20 @@ struct jetstream_setup {
     size_t group_count;
     struct jetstream_check *checks; /* of all groups, in their order */
     size_t check_count;
-    size_t bytes_max_least; /* of all streams that have a limit for messages; 0: none has */
+    size_t bytes_max_least; /* of all streams that have a limit for messages; 0 if none has */
     void (*ready)(struct jetstream *jetstream);
     /* Of the round under way: */
-    size_t pending_count; /* questions without an answer; 0: no round is under way */
+    size_t pending_count; /* questions without an answer; 0 if no round is under way */
     size_t asked_count;   /* questions */
     size_t silent_count;  /* of them, those that got no answer in time */
-    int off_error;        /* the server's error that JetStream is not enabled; 0: none */
+    int off_error;        /* the server's error that JetStream is not enabled; 0 if there is none */
     bool is_recheck_due;  /* begin the next round at once */
     /* Of the last round that ended: */
     enum jetstream_round last_round;
     int last_off_error;
-    bool has_started; /* it was ready before: an unusable stream stops only what goes to it */
+    bool has_started; /* it was ready before: an unusable stream stops only messages to it */
     size_t unusable_count;
-    const struct jetstream_check *bar; /* why the last publication was barred; NULL: none was */
+    const struct jetstream_check *bar; /* why the last publication was barred; NULL if none was */
     bool has_settled; /* a cluster had the time to announce the streams to all its servers */
     struct reactor_timer next;
 };
@@ -257,7 +259,7 @@ struct jetstream_trouble_state {
     char violation[JETSTREAM_TROUBLE_MAX]; /* the last one that does not belong to a stream */
     int64_t violation_ms;
     bool is_vital;    /* nothing works without that permission */
-    int64_t since_ms; /* since when there is a trouble that affects all; -1: there is none */
+    int64_t since_ms; /* since when a trouble affects all; -1 if there is none */
     char reported_all[JETSTREAM_TROUBLE_MAX], reported_violation[JETSTREAM_TROUBLE_MAX];
 };
 

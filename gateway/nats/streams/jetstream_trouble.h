@@ -1,27 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is wrong with the connection, with JetStream, with the store's disk or with a stream, in
- * words. */
+/* Describes problems of the connection, of JetStream, of the store's disk or of a stream. */
 
 #include "jetstream_types.h"
 
-/* Why messages cannot be accepted, or not as they should be, as half a sentence without secrets;
- * NULL: nothing is known that affects all streams or needs an operator.  Owns: borrowed, for this
+/* Why messages are not accepted, or only in part, as half a sentence without secrets; NULL if no
+ * problem is known that affects all streams or needs an operator.  Owns: borrowed, for this
  * turn. */
 const char *jetstream_trouble(const struct jetstream *jetstream);
-/* Whether messages are accepted although there is a trouble: it has lasted for less than
- * jetstream_options.patience_ms, may be over soon, and is not that of the start. */
+/* Whether messages are accepted despite a trouble: it has lasted for less than
+ * jetstream_options.patience_ms, may be resolved soon, and is not that of the start. */
 bool jetstream_is_patient(const struct jetstream *jetstream);
-/* What is wrong with single streams or permissions, counted from 0; NULL: no more.  Owns: borrowed,
- * for this turn. */
+/* The problems of single streams or permissions, counted from 0; NULL after the last one.  Owns:
+ * borrowed, for this turn. */
 const char *jetstream_remark(const struct jetstream *jetstream, size_t number);
-/* Why the last publication was JETSTREAM_BARRED, as half a sentence; NULL: none ever was.  Owns:
+/* Why the last publication was JETSTREAM_BARRED, as half a sentence; NULL if none ever was.  Owns:
  * borrowed, for this turn. */
 const char *jetstream_bar(const struct jetstream *jetstream);
 
-/* How many more bytes may be stored on `subject`, by what is known: the limit of its stream, as the
- * last look at it found it, and the disk of an embedded server. UINT64_MAX: no limit is known. */
+/* How many more bytes may be stored on `subject`, as far as known: the limit of its stream, as it
+ * was last read, and the disk of an embedded server. UINT64_MAX: no limit is known. */
 uint64_t jetstream_room_left(const struct jetstream *jetstream, const char *subject);
 
 /* ---- for the other files of nats/ ---- */
@@ -32,7 +31,7 @@ void jetstream_trouble_end(struct jetstream *jetstream);
 void jetstream_trouble_review(struct jetstream *jetstream);
 /* Whether nothing may be published to this subject, since its stream is unusable. */
 bool jetstream_is_barred(struct jetstream *jetstream, const char *subject);
-/* Whether what is wrong may be over soon without an operator: no connection, or no answer. */
+/* Whether the problem may be resolved soon without an operator: no connection, or no answer. */
 bool jetstream_is_curable(const struct jetstream *jetstream);
 /* The server refused a message of `stream` because room is missing. */
 void jetstream_refusal_note(struct jetstream *jetstream, const char *stream, int error,

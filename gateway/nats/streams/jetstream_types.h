@@ -16,26 +16,26 @@ struct jetstream;
 /* ---- what a jetstream is given ---- */
 
 /* A stream that must exist, or (`without`) is wanted. Where it has families, those of them that an
- * operator's streams cover lie there, and it holds the others. */
+ * operator's streams cover are stored there, and it holds the others. */
 struct jetstream_stream {
     const char *name;            /* VLP */
     const char *subjects;        /* vlp.> */
     const char *const *families; /* within subjects; NULL-terminated, at most
-                                    JETSTREAM_FAMILIES_MAX; NULL: it holds all itself */
-    unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0: it is not a bucket */
+                                    JETSTREAM_FAMILIES_MAX; NULL: it stores all itself */
+    unsigned bucket_days; /* for how long a key-value bucket keeps a key; 0 if it is not a bucket */
 #define JETSTREAM_BUCKET_FOR_EVER UINT_MAX
     const char *outlives; /* the name of another one: the bucket keeps a key for a day longer than
                              that one's messages are kept, and for bucket_days at most */
     const char *needs;    /* the name of another one: it is created once that one can be used, so
-                             that nothing is left behind where it cannot; NULL: none */
+                             that nothing is left over where it cannot; NULL if it needs none */
     unsigned days;        /* for how long it keeps a message; 0: 7 */
-    /* The subjects of an object store, which are within subjects, NULL-terminated; NULL: it is
-     * none. */
+    /* The subjects of an object store, which are within subjects, NULL-terminated; NULL if it is
+     * not one. */
     const char *const *object_subjects;
-    int64_t bytes_max; /* the oldest go beyond it; 0: no limit */
-    /* What is not done while it is missing or unusable, as half a sentence for an operator: all
-     * else goes on, and its creation is tried again in each round. NULL: nothing is accepted before
-     * it exists. */
+    int64_t bytes_max; /* the oldest are removed beyond it; 0: no limit */
+    /* The function that is missing while the stream is missing or unusable, as half a sentence for
+     * an operator: everything else continues, and its creation is tried again in each round. NULL:
+     * no message is accepted before it exists. */
     const char *without;
 };
 
@@ -49,13 +49,13 @@ enum jetstream_retention {
     JETSTREAM_INTEREST,   /* when all consumers have; without one it stores nothing */
 };
 
-/* A stream in NATS in which messages of a jetstream_stream lie. */
+/* A stream in NATS that stores messages of a jetstream_stream. */
 struct jetstream_place {
     char stream[JETSTREAM_STREAM_MAX]; /* its name */
-    unsigned families;                 /* bit I: families[I]; 0: it is not in use */
+    unsigned families;                 /* bit I: families[I]; 0 if it is not in use */
     enum jetstream_retention retention;
     bool has_others;  /* it has subjects of something else too */
-    size_t bytes_max; /* of a message, with its headers; 0: what the server takes */
+    size_t bytes_max; /* of a message, with its headers; 0: the server's limit */
 };
 
 struct jetstream_options {
@@ -79,23 +79,23 @@ struct jetstream_options {
 struct jetstream_events {
     /* Connected, and every stream exists: messages are accepted. Also after each reconnect. */
     void (*ready)(void *context);
-    /* Not ready any more. What was in flight waits, or its callbacks have been called. */
+    /* No longer ready. Publications in flight wait, or their callbacks have been called. */
     void (*away)(void *context);
     /* A stream that exists cannot be used (other subjects, no acks, another retention, sealed)
-     * until an operator changes it. `error` names the stream and what to do. Called in each round
+     * until an operator changes it. `error` names the stream and the remedy. Called in each round
      * of checks that finds it. Before the first `ready` such a stream prevents `ready`; afterwards
      * nothing is published to it, and all other streams are used. */
     void (*unusable)(void *context, const char *error);
-    /* A trouble began, has another reason now (`text`: without secrets), or is over (NULL).
-     * `subject`: what is in trouble: "NATS", "stream VLP". May be NULL. */
+    /* A trouble began, has another reason now (`text`: without secrets), or is resolved (NULL).
+     * `subject`: the part in trouble: "NATS", "stream VLP". May be NULL. */
     void (*trouble)(void *context, const char *subject, const char *text);
     /* A stream was deleted and created again: its sequence starts at 1 again. May be NULL. */
     void (*renewed)(void *context, const char *stream);
     /* The server could not read `bytes` of the stream's files, and has dropped them. It is asked
-     * once a connection. May be NULL: then it is not asked. */
+     * once per connection. May be NULL: then it is not asked. */
     void (*damaged)(void *context, const char *stream, uint64_t bytes);
-    /* Messages of `stream` lie in other streams than before; or (`place`) one of these is of
-     * another kind. May be NULL. */
+    /* Messages of `stream` are stored in other streams than before; or (`place`) the kind of one of
+     * these has changed. May be NULL. */
     void (*moved)(void *context, const struct jetstream_stream *stream,
                   const struct jetstream_place *place);
     /* Only with is_probing: no ack for five seconds. */
@@ -110,16 +110,16 @@ struct jetstream_events {
 struct jetstream_sender {
     uint64_t published_count;
     uint64_t stored;   /* the last of them that is stored, counted from 1 */
-    bool is_abandoned; /* nobody awaits them: one that waits and was never sent is dropped */
+    bool is_abandoned; /* no caller awaits them: one that waits and was never sent is dropped */
 };
 
-/* Owns: everything is borrowed for the call, but for the sender. */
+/* Owns: everything is borrowed for the call, except the sender. */
 struct jetstream_message {
     const char *subject;
     const struct bus_header *headers;
     size_t header_count;
     struct parley_bytes payload;
-    struct jetstream_sender *sender; /* NULL: its order does not matter */
+    struct jetstream_sender *sender; /* NULL if its order does not matter */
     unsigned share; /* the percentage of the window up to which it is accepted; 0: all of it */
 };
 
@@ -136,13 +136,13 @@ struct jetstream_ack {
     const char *stream; /* STORED */
     uint64_t sequence;  /* STORED; never 0: that of a duplicate is waited for */
     bool is_duplicate;
-    bool is_again; /* a duplicate of what this publication itself has stored before, or of a message
-                      that came at the same time */
+    bool is_again; /* a duplicate of a message that this publication itself has stored before, or of
+                      one that came at the same time */
     int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 413:
-                       over the server's max_payload; 0: `error` says all: NATS does not permit it,
-                       did not come back in time, or did not decide on it in time */
+                       over the server's max_payload; 0: only `error` has the reason: NATS does not
+                       permit it, did not come back in time, or did not decide on it in time */
     const char *error;
-    size_t bytes_max; /* REFUSED: of a message in its stream (max_msg_size); 0: none is known */
+    size_t bytes_max; /* REFUSED: of a message in its stream (max_msg_size); 0 if none is known */
 };
 typedef void jetstream_ack_fn(void *context, const struct jetstream_ack *ack);
 
@@ -172,11 +172,11 @@ struct jetstream_waiter {
 /* A pending request to JetStream's API. */
 struct jetstream_request;
 
-/* What parley counted up to a message that does not say it itself (ADR 32). */
+/* The count kept by parley up to a message that does not contain it itself (ADR 32). */
 #define JETSTREAM_COUNT_HEADER "Parley-Count"
 
-/* The last message on one subject, as the stream's leader has it: it knows everything that was
- * acknowledged to any client before.  Owns: borrowed for the call. */
+/* The last message on one subject, as stored by the stream's leader, which knows every message that
+ * was acknowledged to any client before.  Owns: borrowed for the call. */
 struct jetstream_last {
     enum {
         JETSTREAM_LAST_FOUND,
@@ -185,8 +185,9 @@ struct jetstream_last {
         JETSTREAM_LAST_UNKNOWN,   /* no answer, or one that does not describe the message */
     } found;
     struct parley_bytes payload;
-    uint64_t sequence; /* of what was found, or marks the key as deleted; 0: there is none */
-    uint64_t count;    /* of its header JETSTREAM_COUNT_HEADER; 0: it has none */
+    uint64_t sequence; /* of the message found, or of the one that marks the key as deleted; 0 if
+                          there is none */
+    uint64_t count;    /* of its header JETSTREAM_COUNT_HEADER; 0 if absent */
     const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);
@@ -200,7 +201,7 @@ struct jetstream_held {
     } found;
     uint64_t sequence;
     const char *subject;
-    struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL: none */
+    struct parley_bytes headers; /* "NATS/1.0\r\nName: value\r\n…"; data NULL if absent */
     struct parley_bytes payload;
     int64_t time_ns;   /* of storage, Unix time; 0: not known */
     const char *error; /* of JETSTREAM_HELD_UNKNOWN: the server's error, or NULL */
@@ -208,37 +209,38 @@ struct jetstream_held {
 typedef void jetstream_held_fn(void *context, const struct jetstream_held *held);
 
 struct jetstream_stream_info {
-    bool is_known;           /* false: no answer, or there is no such stream */
+    bool is_known;           /* false if there is no answer, or no such stream */
     bool is_replicated;      /* its new leader may for a moment not know of its last messages */
     char created[40];        /* RFC 3339, as the server writes it */
     uint64_t first_sequence; /* of an empty stream: of the next message */
     uint64_t last_sequence;  /* 0 for a stream that never held a message */
     uint64_t message_count;
     int64_t first_time_ns; /* Unix time; 0 when the stream is empty */
-    int64_t max_age_ns;    /* of its messages; 0: they have no limit */
+    int64_t max_age_ns;    /* of its messages; 0 if they have no limit */
 };
 
-/* What is to be removed of a stream, on one subject.  Owns: borrowed for the call. */
+/* The messages to be removed of a stream, on one subject.  Owns: borrowed for the call. */
 struct jetstream_removal {
     const char *subject;
     /* At least one of these is 0. */
     uint64_t keep;   /* the last so many stay */
-    uint64_t before; /* what has this sequence or a later one stays; not 1, which is 0 to servers */
+    uint64_t before; /* messages with this sequence or a later one stay; not 1, which is 0 to
+                        servers */
 };
 
-/* Whether what was asked for was done; if not, it may have been all the same. */
+/* Called with the outcome. A request that failed may have been carried out all the same. */
 typedef void jetstream_done_fn(void *context, bool is_done);
 typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);
 
 /* ---- reading ---- */
 
-/* A message as the stream holds it.  Owns: borrowed for the call. */
+/* A message as stored in the stream.  Owns: borrowed for the call. */
 struct jetstream_stored {
     uint64_t sequence;
     int64_t time_ns; /* of storage, Unix time */
     const char *subject;
     struct parley_bytes payload;
-    const struct bus_message *message; /* for jetstream_stored_header; NULL: it has no headers */
+    const struct bus_message *message; /* for jetstream_stored_header; NULL if it has no headers */
 };
 /* Returns: NULL when the message has no such header.  Owns: borrowed, like the message. The headers
  * are parsed by the first call. */
@@ -253,23 +255,24 @@ struct jetstream_start {
         JETSTREAM_FROM_SEQUENCE,
         JETSTREAM_FROM_TIME,
         JETSTREAM_FROM_LAST, /* the last message on each subject, then new ones. After a break it
-                                begins anew: messages may be delivered again. One that replays
-                                delays others that fetch large messages, and is for what ends */
+                                begins again: messages may be delivered twice. One that replays
+                                delays others that fetch large messages, and is for readers that
+                                end */
     } from;
     uint64_t sequence; /* inclusive */
     int64_t time_ns;   /* inclusive, Unix time */
     /* Only messages on these subjects; borrowed for the consumer's life. NULL: all. */
     const char *filter;
     bool is_headers_only; /* without payloads; the header Nats-Msg-Size has their size */
-    /* Which jumps of the sequence are not believed: the server has to deliver again from there on.
-     */
+    /* The jumps of the sequence that are not believed: the server must deliver again from there
+       on. */
     enum jetstream_doubts {
         JETSTREAM_DOUBTS_NONE,
-        /* Over what the stream's leader is known to hold, until another member of the cluster
-         * delivers it. For streams without holes. */
+        /* Jumps over messages that the stream's leader is known to hold, until another member of
+         * the cluster delivers them. For streams without holes. */
         JETSTREAM_DOUBTS_HELD,
-        /* Over what was stored since all had been delivered, once. For streams in which that is
-         * rarely replaced before it is delivered. */
+        /* Jumps over messages that were stored since all had been delivered, once. For streams in
+         * which messages are rarely replaced before they are delivered. */
         JETSTREAM_DOUBTS_NEW,
     } doubts;
 };
