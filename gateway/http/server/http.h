@@ -88,8 +88,7 @@ struct http_options {
     struct tls_context *tls;         /* borrowed, shared by all servers; NULL: plain TCP */
     int64_t tls_handshake_timeout_ms;
     size_t request_memory_bytes; /* a connection's pool in libmicrohttpd: bounds a single read */
-    size_t
-        stream_memory_bytes; /* like request_memory_bytes, in the daemon that holds open streams */
+    size_t stream_memory_bytes;  /* likewise, in the daemon that holds open streams */
     /* For compressed answers, of all servers; borrowed. NULL: no answer is compressed. */
     struct coding_quota *codings;
     struct commit_queue *commit; /* http_commit waits in it; borrowed. NULL: no answer waits */
