@@ -1,37 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How many bytes the bodies being received may hold, of all workers together: the limit of one
+/* Bounds the bytes that bodies being received may hold, across all workers: the limit of one
  * message does not bound a thousand that never end. The starts of bodies have a separate limit, so
  * that large bodies take nothing from the others; when it is reached, a start counts like the rest.
- * What most messages need is not counted at all, so that they share no cache line.  Threads: any.
- */
+ * The first bytes, enough for most messages, are not counted at all, so that they share no cache
+ * line.  Threads: any. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 
 struct budget {
-    atomic_size_t max_bytes;       /* of what is over BUDGET_START_BYTES … */
-    atomic_size_t start_max_bytes; /* … and of what is not */
+    atomic_size_t max_bytes;       /* of the bytes over BUDGET_START_BYTES … */
+    atomic_size_t start_max_bytes; /* … and of those below */
     atomic_size_t used_bytes, start_used_bytes;
 };
 
-/* What was taken for one body. Zero-initialise it. */
+/* The bytes taken for one body. Zero-initialise it. */
 struct budget_share {
     size_t bytes, start_bytes;
 };
 
 #define BUDGET_FREE_BYTES (4u * 1024)
 #define BUDGET_START_BYTES (64u * 1024)
-/* What is taken is taken in steps. */
+/* Bytes are taken in steps of this size. */
 #define BUDGET_STEP_BYTES (16u * 1024)
 
 /* The room for starts: a share of the whole, and enough for the bodies of a busy moment. */
 #define BUDGET_START_SHARE 8
 #define BUDGET_START_LEAST_BYTES (8u << 20)
 
-/* Sets the limit: of a new budget, or another one at any time; what was taken stays taken. */
+/* Sets the limit: of a new budget, or another one at any time; bytes already taken stay taken. */
 static inline void budget_bound(struct budget *budget, size_t max_bytes) {
     const size_t share = max_bytes / BUDGET_START_SHARE;
     atomic_store(&budget->max_bytes, max_bytes);
@@ -57,9 +57,9 @@ static inline size_t budget_limit(const struct budget *budget) {
     return atomic_load(&budget->max_bytes) + atomic_load(&budget->start_max_bytes);
 }
 
-/* Has the share, what was taken for a body, cover the `held_bytes` that are held of it.
- * `budget`: NULL: no limit.  Returns: false: there is not so much left, and nothing more is taken.
- */
+/* Makes the share of a body cover its `held_bytes`.
+ * `budget`: NULL for no limit.  Returns: false when not enough is left; then nothing more is
+ * taken. */
 static inline bool budget_cover(struct budget *budget, struct budget_share *share,
                                 size_t held_bytes) {
     const size_t taken = share->bytes + share->start_bytes;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The names of streams, subjects and buckets in NATS: those of each protocol, and of what was
- * refused. All other modules take these names from here: --subject-prefix changes a protocol's, so
+/* The names of streams, subjects and buckets in NATS: those of each protocol, and those of refused
+ * messages. All other modules take these names from here: --subject-prefix changes a protocol's, so
  * that several fleets can share one NATS. */
 
 #include <parley/arena.h>
@@ -10,29 +10,30 @@
 
 struct channel {
     const char *name; /* in addresses and in the source of events: the protocol's */
-    const struct parley_protocol *protocol; /* NULL: of none */
+    const struct parley_protocol *protocol; /* NULL if it belongs to none */
     const char *prefix;                     /* the subject's first token; NULL: `name` */
     const char *stream;   /* ROUNDTABLE, or ROUNDTABLE_FLEET-A; a hub's: that which it reads */
     const char *token;    /* its name in resume tokens; NULL: that of the stream */
     const char *subjects; /* of that stream: roundtable.>, or fleet-a.> */
-    /* The groups of those subjects that may lie in streams of their own (jetstream_types.h), in
+    /* The groups of those subjects that may be stored in separate streams (jetstream_types.h), in
      * the order of the protocol; NULL-terminated. NULL: they are not looked up. */
     const char *const *families;
-    /* The bucket of its facts: parley_tasks, or parley_tasks_fleet-a; NULL: it has none. */
+    /* The bucket of its facts: parley_tasks, or parley_tasks_fleet-a; NULL if it has no facts. */
     const char *fact_bucket;
-    /* Whose messages leave facts, also when they were published straight to NATS: fleet-a.tasks.>,
-     * …; NULL-terminated; NULL: none do. */
+    /* The subjects whose messages leave facts, also when they were published straight to NATS:
+     * fleet-a.tasks.>, …; NULL-terminated; NULL if no messages do. */
     const char *const *fact_subjects;
-    const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL: nothing halts */
+    const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL if it has no halts */
     const char *halt_subjects; /* of messages that halt: vlp.block.> */
-    const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL: none */
-    const char *absence; /* what it means that the stream does not exist; NULL: it is created */
+    const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL if it has
+                                  no objects */
+    const char *absence; /* the consequence when the stream does not exist; NULL: it is created */
 };
 
 #define CHANNEL_ERROR_MAX 256
 
-/* Creates the channels of all protocols, in the order of parley_protocols, and after them that of
- * what was refused.
+/* Creates the channels of all protocols, in the order of parley_protocols, and after them the
+ * channel of refused messages.
  * `prefixes`: "roundtable=fleet-a,vlp=x", or NULL.  Owns: everything is allocated in `arena`.
  * Returns: PARLEY_E_UNSUPPORTED, with the reason in `error`; PARLEY_E_MEMORY. */
 enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
@@ -48,9 +49,9 @@ static inline const char *channel_token(const struct channel *channel) {
 const struct channel *channel_find(const struct channel *channels,
                                    const struct parley_protocol *protocol);
 
-/* What was refused, of all protocols: each on rejected.PROTOCOL or, where protocols have prefixes,
- * on rejected_PREFIXES.PROTOCOL, so that fleets that share one NATS do not see each other's (ADR
- * 16). */
+/* The channel of refused messages, of all protocols: each on rejected.PROTOCOL or, where protocols
+ * have prefixes, on rejected_PREFIXES.PROTOCOL, so that fleets that share one NATS do not see those
+ * of each other (ADR 16). */
 static inline const struct channel *channel_rejected(const struct channel *channels) {
     return channel_find(channels, NULL);
 }

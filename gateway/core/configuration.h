@@ -15,18 +15,18 @@ struct tls_files;
 /* Which requests have a line in the log. */
 enum access_log { ACCESS_LOG_OFF, ACCESS_LOG_ERRORS, ACCESS_LOG_ALL };
 
-/* What has to happen to what an answer promises before the answer leaves. */
+/* The condition that a promise must meet before its answer leaves. */
 enum durability {
-    DURABILITY_PROCESS, /* nats-server has it: it outlives the processes, not the machine */
+    DURABILITY_PROCESS, /* nats-server has the data: it outlives the processes, not the machine */
     DURABILITY_MACHINE, /* the disk of the embedded nats-server has it (ADR 36) */
-    DURABILITY_SERVER,  /* the servers of --nats see to it: the operator says so */
+    DURABILITY_SERVER,  /* the servers of --nats ensure it: the operator says so */
 };
 
 #define CONFIGURATION_PROTOCOLS_MAX 16
 
 struct configuration {
     const char *listen;       /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
-    const char *admin_listen; /* the same, for monitoring alone; NULL: none */
+    const char *admin_listen; /* as listen, for monitoring alone; NULL: not opened */
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
     const char *nats;       /* URLs, comma-separated; NULL: the embedded nats-server */
     const char *nats_shown; /* those URLs without users, passwords and tokens, or NULL */
@@ -35,20 +35,20 @@ struct configuration {
     const char *nats_tls_name; /* in the servers' certificates; NULL: the URL's host */
     const char *hosts;         /* names that it answers to besides its own, with commas, or NULL */
     const char *cors_origins;  /* sites whose pages may use it, with commas, or NULL */
-    const char *jwks;          /* a file; NULL: no JSON Web Token is taken */
-    const char *jwt_issuer;    /* what such a token must say … */
+    const char *jwks;          /* a file; NULL: JSON Web Tokens are not accepted */
+    const char *jwt_issuer;    /* required claims of such a token … */
     const char *jwt_audience;  /* … */
     const char *config;        /* the file to read, or NULL */
-    const char *tokens;        /* the file, which must exist; NULL: none was given … */
+    const char *tokens;        /* the file, which must exist; NULL if not given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
     bool bind_sender;          /* a sender must have the name of the token */
-    bool first_token;          /* make one where there is no token file */
+    bool first_token;          /* create one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */
-    bool quarantine;           /* keep what was refused as invalid */
+    bool quarantine;           /* keep messages that were refused as invalid */
     uint64_t durability;       /* enum durability */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
-    bool trace;                     /* start a trace for requests that have none */
+    bool trace;                     /* start a trace for requests without one */
     bool check_config;              /* print the effective configuration, and exit */
     bool example_config;            /* print a file with every option, and exit */
     uint64_t reactors;              /* 0: one per core */
@@ -63,18 +63,18 @@ struct configuration {
     uint64_t connections_max;           /* of all reactors */
     uint64_t in_flight_max;             /* messages awaiting their ack, of all reactors */
     uint64_t connections_per_address;   /* 0: a quarter of connections_max */
-    uint64_t streams_per_token;         /* the same */
-    uint64_t rate_messages, rate_bytes; /* a second, of each sender; 0: no limit */
+    uint64_t streams_per_token;         /* likewise */
+    uint64_t rate_messages, rate_bytes; /* per second, of each sender; 0: no limit */
     int64_t dedupe_window_ms;           /* 0: off */
     int64_t ack_timeout_ms;
     int64_t bus_patience_ms; /* how long messages wait for NATS; 0: not at all */
     int64_t idle_timeout_ms;
     int64_t head_timeout_ms;
-    int64_t stall_timeout_ms;       /* of a worker; 0: none */
-    uint64_t body_rate_bytes;       /* a second; 0: no limit */
+    int64_t stall_timeout_ms;       /* of a worker; 0: no limit */
+    uint64_t body_rate_bytes;       /* per second; 0: no limit */
     const char *tls_cert, *tls_key; /* NULL: plain HTTP */
-    const char *tls_client_ca;      /* NULL: no certificates are asked for */
-    bool tls_client_optional;       /* a client may have none */
+    const char *tls_client_ca;      /* NULL: no certificates are requested */
+    bool tls_client_optional;       /* a client may come without one */
     int64_t tls_handshake_timeout_ms;
 
     /* The options of each protocol, in the order of parley_protocols; those that only a request can

@@ -11,6 +11,6 @@
 /* Returns: the one of `names` (ends with NULL) that `word` probably means, ignoring case, or
  * NULL. */
 const char *nearest_word(const char *word, const char *const names[]);
-/* The same with at most `edits_max` letters that are missing, superfluous, other or swapped; for
- * nearest_word it is a third of its letters and one more. */
+/* As nearest_word, with at most `edits_max` letters that are missing, superfluous, other or
+ * swapped; for nearest_word it is a third of its letters and one more. */
 const char *nearest_word_within(const char *word, const char *const names[], size_t edits_max);

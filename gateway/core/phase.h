@@ -2,7 +2,7 @@
 #pragma once
 
 /* The transitions of a state machine, as a table: for each phase the set of those that may follow.
- * A transition that is not in it is a defect of the program. */
+ * A transition that is not in it is an internal error. */
 
 #include <assert.h>
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /* W3C Trace Context, level 1: which trace a request belongs to. parley sends spans to no collector,
- * so it adds none of its own: what it passes on names the sender's span. It knows no HTTP. */
+ * so it adds none of its own: the context that it passes on names the sender's span. It does not
+ * depend on HTTP. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -24,11 +25,11 @@ struct trace {
     unsigned char flags;
 };
 
-/* Whether somebody records the spans of this trace. */
+/* Whether the sender records the spans of this trace. */
 bool trace_is_sampled(const struct trace *trace);
 
-/* Reads a traceparent header; NULL: there is none. A version that is not known yet is read as far
- * as version 00 goes.  Returns: whether it is valid.  Source: W3C Trace Context, section 3.2. */
+/* Reads a traceparent header; NULL if absent. An unknown version is read as far as version 00 goes.
+ * Returns: whether it is valid.  Source: W3C Trace Context, section 3.2. */
 bool trace_read(const char *traceparent, struct trace *out);
 
 /* A trace that begins here, and is sampled. */
@@ -38,5 +39,5 @@ void trace_start(struct trace *out);
 void trace_write(const struct trace *trace, char out[TRACE_PARENT_LENGTH + 1]);
 
 /* Whether a tracestate header may be passed on: visible ASCII, blanks and tabs, not longer than
- * TRACE_STATE_MAX. Its members are not looked into. NULL: there is none. */
+ * TRACE_STATE_MAX. Its members are not parsed. NULL if absent. */
 bool trace_state_is_valid(const char *tracestate);

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The log: one line an event on standard error. There is one for the process, as there is one
- * standard error. What may be logged is the table in log_events.h.
+/* The log: one line per event on standard error. The process has one log, as it has one standard
+ * error. The events that may be logged are the table in log_events.h.
  *
  * A line is one write, so that lines of several threads and processes do not mix. A line that
- * cannot be written at once (a pipe or a terminal that nobody reads, a full disk) is left out and
- * counted; the log never waits. Of each event so many lines a second are written and no more, and
- * the next one has `left_out`: how many were not.
+ * cannot be written at once (a pipe or a terminal without a reader, a full disk) is left out and
+ * counted; the log never waits. The lines of each event per second are limited, and the next one
+ * has `left_out`: the number of lines that were not written.
  *
- * Secrets are never given to it. */
+ * Secrets are never passed to it. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -30,7 +30,7 @@ struct log_options {
     unsigned requests_per_s; /* how many lines of requests there may be; 0: any number */
 };
 
-/* Has lines written from now on as `options` says. Before, they are as those of
+/* Makes the log write lines as `options` says. Before this call, lines are written as with
  * {2, LOG_LOGFMT, LOG_LEVEL_INFO, false, 0}.  Threads: before others log. */
 void log_open(const struct log_options *options);
 /* Threads: any. */
@@ -45,8 +45,7 @@ struct log_field {
     int64_t number;
 };
 
-/* Fields for log_write. A text may be of any length and hold anything; NULL leaves the field out.
- */
+/* Fields for log_write. A text may have any length and content; NULL leaves the field out. */
 #define LOG_BYTES(key_, value_)                                                                    \
     { .type = LOG_FIELD_TEXT, .key = (key_), .text = (value_) }
 #define LOG_TEXT(key_, value_) LOG_BYTES(key_, parley_bytes_of(value_))
@@ -56,11 +55,11 @@ struct log_field {
     { .type = LOG_FIELD_FLAG, .key = (key_), .number = (value_) }
 #define LOG_FIELDS(...) ((const struct log_field[]){__VA_ARGS__, {.type = LOG_FIELD_END}})
 
-/* Writes a line.  `message`: a sentence without a full stop; data NULL: the event's.  `fields`
- * NULL: none.  Threads: any.  Never waits, and never fails. */
+/* Writes a line.  `message`: a sentence without a full stop; data NULL: the event's.  `fields`:
+ * NULL without fields.  Threads: any.  Never waits, and never fails. */
 void log_write(enum log_event event, struct parley_bytes message, const struct log_field *fields);
 
-/* log_write with a text for a message, with none, and with what an error buffer holds. */
+/* log_write with a text for a message, with no message, and with the content of an error buffer. */
 void log_text(enum log_event event, const char *message);
 void log_event(enum log_event event, const struct log_field *fields);
 void log_buffer(enum log_event event, const struct parley_buffer *message);
@@ -68,7 +67,8 @@ void log_buffer(enum log_event event, const struct parley_buffer *message);
 void log_format(enum log_event event, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* How many lines were left out and are not in a line yet; they count as reported then. */
+/* Returns how many lines were left out and are not in a line so far; they count as reported
+ * then. */
 uint64_t log_take_left_out(void);
 
 /* The names of levels and formats, which end with NULL. */

@@ -3,8 +3,8 @@
 
 /* Every event of the log. docs/logs.md is written from this table, and a test compares them. */
 
-/* Identifier, name, level, message, fields, and what to do about it. A field may be absent. The
- * message stands where the event brings none of its own. */
+/* Identifier, name, level, message, fields, and the operator's remedy. A field may be absent. The
+ * message is used where the event brings none of its own. */
 #define LOG_EVENT_LIST(X)                                                                          \
     X(LOG_VERSIONS, "start.versions", INFO, "versions of parley and its libraries",                \
       "parley libmicrohttpd nats_c jansson libsodium openssl", "Nothing.")                         \

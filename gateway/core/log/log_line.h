@@ -30,12 +30,12 @@ void log_line_begin(struct log_line *line, enum log_format format, bool is_colou
 /* Adds the field `level`. `rank`, which decides its colour: 0 is the most important. */
 void log_line_level(struct log_line *line, const char *name, unsigned rank);
 
-/* Adds a field. `key` is [a-z0-9_]+. In `value`, control characters, what would turn the direction
- * of writing, and bytes that are not UTF-8 are escaped or replaced, and what is too long ends with
- * "…". A field for which there is no room is left out. */
+/* Adds a field. `key` is [a-z0-9_]+. In `value`, control characters, characters that change the
+ * direction of writing, and bytes that are not UTF-8 are escaped or replaced, and a text that is
+ * too long ends with "…". A field for which there is no room is left out. */
 void log_line_text(struct log_line *line, const char *key, struct parley_bytes value);
 void log_line_number(struct log_line *line, const char *key, int64_t value);
 void log_line_flag(struct log_line *line, const char *key, bool value);
 
-/* Adds what was cut off, if anything was, and the line feed. */
+/* Adds the mark of a line that was cut off, if it was, and the line feed. */
 void log_line_end(struct log_line *line);

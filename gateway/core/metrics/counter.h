@@ -2,7 +2,7 @@
 #pragma once
 
 /* Numbers that one thread writes and any thread reads. Adding is a plain addition in memory, as
- * nobody else writes: no lock, and no atomic read-modify-write. */
+ * only one thread writes: no lock, and no atomic read-modify-write. */
 
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -28,8 +28,8 @@ static inline void counter_add(struct counter *counter, uint64_t more) {
     counter_set(counter, counter_read(counter) + more);
 }
 
-/* A number that is not always known: it is kept as one more than it is, so that 0 says that it is
- * not.  Threads: its writer's. */
+/* A number that is not always known: it is stored plus one, so that 0 says that it is unknown.
+ * Threads: its writer's. */
 static inline void counter_set_known(struct counter *counter, bool is_known, uint64_t value) {
     counter_set(counter, is_known ? value + 1 : 0);
 }
@@ -38,7 +38,7 @@ static inline void counter_set_known(struct counter *counter, bool is_known, uin
 #define HISTOGRAM_BUCKETS 19
 #define HISTOGRAM_LEAST_NS 50000u
 
-/* How long something took. `counts[HISTOGRAM_BUCKETS]`: longer than all bounds. */
+/* Counts durations. `counts[HISTOGRAM_BUCKETS]`: longer than all bounds. */
 struct histogram {
     struct counter counts[HISTOGRAM_BUCKETS + 1]; /* each without those below it */
     struct counter sum_ns;

@@ -22,10 +22,10 @@ const char *exposition_media_type(enum exposition_format format);
 
 void exposition_init(struct exposition *exposition, enum exposition_format format,
                      struct parley_buffer *out);
-/* What is said of a metric before its samples. */
+/* Writes the description of a metric before its samples. */
 void exposition_begin(struct exposition *exposition, enum metric metric);
-/* `labels`: values of the row's labels, as many as it has; of the server's own tables, so that none
- * needs an escape; NULL: it has none.  `per_unit`: of a figure. */
+/* `labels`: values of the row's labels, as many as it has; from the server's own tables, so that
+ * they need no escape; NULL if it has no labels.  `per_unit`: of a figure. */
 void exposition_sample(const struct exposition *exposition, const char *const labels[],
                        uint64_t value, unsigned per_unit);
 /* `offset`: of the histogram in each block. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What one thread counts for /metrics, in memory of its own: each worker has a block, and so has
- * the main thread; the thread that is asked adds them up. A block outlives its thread. No label's
- * values come from clients, so that a block never grows. */
+/* The counts of one thread for /metrics, in memory of its own: each worker has a block, and so has
+ * the main thread; the thread that serves the request adds them up. A block outlives its thread. No
+ * label's values come from clients, so that a block never grows. */
 
 #include <parley/protocol.h>
 #include <parley/status.h>
@@ -11,7 +11,8 @@
 #include "counter.h"
 #include "metric.h"
 
-/* Single numbers; figures.c says which metric each is, and how those of threads make one. */
+/* Single numbers; figures.c says to which metric each belongs, and how those of threads are
+ * combined. */
 enum figure {
     FIGURE_RECEIVED_BYTES,
     FIGURE_SENT_BYTES,
@@ -53,19 +54,19 @@ enum figure {
 
 struct figure_row {
     enum metric metric;
-    const char *label; /* the value of the metric's one label; NULL: it has none */
-    unsigned per_unit; /* how many of it make one of the metric's unit; 0: it is in that unit */
+    const char *label; /* the value of the metric's one label; NULL if it has no label */
+    unsigned per_unit; /* how many of it make one of the metric's unit; 0: already in that unit */
 };
 
 extern const struct figure_row figure_rows[FIGURE_COUNT];
 
-/* What became of a message. */
+/* The outcome of a message. */
 enum outcome {
     OUTCOME_ACCEPTED,  /* stored */
     OUTCOME_DUPLICATE, /* it was stored before */
     OUTCOME_INVALID,   /* it breaks rules */
     OUTCOME_REFUSED,   /* not stored, for another reason */
-    OUTCOME_FAILED,    /* not stored, or perhaps: no ack in time, or an error of ours */
+    OUTCOME_FAILED,    /* not stored, or unknown: no ack in time, or an internal error */
     OUTCOME_COUNT
 };
 /* Of one that is only checked: accepted stands for valid. */
@@ -81,7 +82,7 @@ extern const char *const validity_names[VALIDITY_COUNT];
 #define FIGURES_STATUSES 31
 #define FIGURES_STREAMS_MAX 32
 
-/* The statuses of answers: the first is 0, for none, the last stands for all others. */
+/* The statuses of answers: the first is 0, for no answer, the last stands for all others. */
 extern const unsigned figures_statuses[FIGURES_STATUSES];
 size_t figures_status_index(unsigned status);
 
@@ -97,7 +98,7 @@ struct protocol_figures {
     struct histogram check, ack;
 };
 
-/* A stream's readers on this worker, and what it holds, as this worker found it last. */
+/* A stream's readers on this worker, and its content as this worker found it last. */
 struct stream_figures {
     struct counter readers, lag, events;
     struct counter facts_pending; /* counter_set_known */
@@ -109,16 +110,16 @@ struct store_figures {
 struct figures {
     struct counter values[FIGURE_COUNT];
     struct counter problems[FIGURES_PROBLEMS_MAX];
-    struct counter nats_version; /* of the nats-server that it is connected to; 0: none */
+    struct counter nats_version; /* of the nats-server that it is connected to; 0: not connected */
     struct route_figures routes[FIGURES_ROUTES_MAX];    /* the last one: no route */
-    struct stream_figures streams[FIGURES_STREAMS_MAX]; /* of protocols, then of what was refused */
+    struct stream_figures streams[FIGURES_STREAMS_MAX]; /* of protocols, then of refused messages */
     struct store_figures stores[FIGURES_STREAMS_MAX];   /* of all that must exist in NATS */
     struct histogram sync; /* of the disk; the main block's, by the thread that syncs */
     unsigned check_turn;   /* the writer's: which messages are measured */
     struct protocol_figures protocols[]; /* one each of parley_protocols */
 };
 
-/* Returns: zeroed, with no cache line that anything else uses; NULL: no memory. */
+/* Returns: zeroed, sharing no cache line with other data; NULL if there is no memory. */
 struct figures *figures_create(void);
 void figures_destroy(struct figures *figures);
 
@@ -127,7 +128,7 @@ static inline unsigned figures_type(unsigned type) {
     return type < FIGURES_TYPES - 1 ? type : FIGURES_TYPES - 1;
 }
 
-/* Where a rule is counted. */
+/* Returns the index at which a rule is counted. */
 static inline size_t figures_rule_index(const struct parley_protocol *protocol,
                                         const struct parley_rule *rule) {
     const bool is_own = rule >= protocol->rules && rule < protocol->rules + protocol->rule_count;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The table of metrics: from it come what /metrics says of each, and the table in docs/metrics.md
- * (a test compares them). To add a metric: a name here, a row in metric.c, and where its numbers
- * come from: a figure (figures.h), or a function in server/metrics_page.c. */
+/* The table of metrics: from it come the descriptions in /metrics, and the table in docs/metrics.md
+ * (a test compares them). To add a metric: a name here, a row in metric.c, and the source of its
+ * numbers: a figure (figures.h), or a function in server/metrics_page.c. */
 
 enum metric {
     METRIC_BUILD_INFO,

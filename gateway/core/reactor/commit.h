@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Group commit (ADR 36): what was written to a file system is on the disk before an answer that
+/* Group commit (ADR 36): data written to a file system is on the disk before an answer that
  * promises it leaves. Such an answer waits for a sync that begins after it was made; one sync at a
- * time serves all that wait, on all reactors.
+ * time serves all waits, on all reactors.
  *
  *   waits that come    A B      C D E        F
  *   syncs               [── 1 ──][── 2 ──]    [── 3 ──]
  *   are done                     A B      C D E         F
  *
- * A thread of its own makes the syncs. When one fails, the kernel has forgotten which data is not
- * on the disk, and a later sync says nothing of it: so nothing is done any more, and the owner is
- * told, who ends the process. */
+ * A separate thread makes the syncs. When one fails, the kernel has forgotten which data is not on
+ * the disk, and a later sync does not report it: so no wait completes from then on, and the owner
+ * is notified, who ends the process. */
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -42,20 +42,20 @@ enum parley_status commit_create(const struct commit_options *options,
 /* After: all its queues are destroyed. NULL is allowed. */
 void commit_destroy(struct commit *commit);
 
-/* `commit` NULL: nothing has to be on the disk, and *out is NULL.  Threads: the reactor's, or any
- * before it runs, as for all that follows. */
+/* `commit` NULL: nothing needs to be on the disk, and *out is NULL.  Threads: the reactor's, or any
+ * before it runs, as for all functions below. */
 enum parley_status commit_queue_create(struct commit *commit, struct reactor *reactor,
                                        struct commit_queue **out) PARLEY_MUST_CHECK;
-/* What waits is not done any more. The reactor must not run afterwards. NULL is allowed. */
+/* Waits that remain are never completed. The reactor must not run afterwards. NULL is allowed. */
 void commit_queue_destroy(struct commit_queue *queue);
 
-/* One that waits.  Owns: the caller embeds it, zeroed but for `done`, and calls commit_wait_cancel
- * before it frees it. */
+/* One wait.  Owns: the caller embeds it, zeroed but for `done`, and calls commit_wait_cancel before
+ * it frees it. */
 struct commit_wait {
     void (*done)(struct commit_wait *wait); /* in a later turn of the reactor */
 
     /* Private. */
-    struct commit_queue *queue; /* NULL: it does not wait */
+    struct commit_queue *queue; /* NULL while it does not wait */
     uint64_t sync;              /* the number of the one that it waits for */
     TAILQ_ENTRY(commit_wait) links;
 };
@@ -64,7 +64,7 @@ static inline bool commit_is_waiting(const struct commit_wait *wait) {
     return wait->queue != NULL;
 }
 
-/* Waits for what was written so far. It must not wait already. */
+/* Waits for all that was written so far. It must not wait already. */
 void commit_wait_begin(struct commit_queue *queue, struct commit_wait *wait);
 /* Harmless when it does not wait. */
 void commit_wait_cancel(struct commit_wait *wait);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One thread's event loop: an epoll set, timers, and work posted by other threads. It knows neither
- * HTTP nor NATS: they register watches, timers and turns. Everything here is called on the
- * reactor's thread, unless it says otherwise.
+/* One thread's event loop: an epoll set, timers, and work posted by other threads. It does not
+ * depend on HTTP or NATS, which register watches, timers and turns. Everything here is called on
+ * the reactor's thread, unless it says otherwise.
  *
  * A turn of the loop: wait; call the watches that are ready; fire the timers that are due; run
- * what was posted; then call every turn in the order in which they were added (HTTP first, so that
- * acknowledgements that came in are answered, then the bus, so that all that was published leaves
- * in one write). */
+ * posted work; then call every turn in the order in which they were added (HTTP first, so that
+ * incoming acknowledgements are answered, then the bus, so that all published messages leave in one
+ * write). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -18,7 +18,7 @@
 
 struct reactor;
 
-/* The `type` that embeds what a callback is given as its `member`. */
+/* Returns the `type` that embeds the object passed to a callback as its `member`. */
 #define OWNER_OF(pointer, type, member) ((type *)(void *)((char *)(pointer)-offsetof(type, member)))
 
 /* A file descriptor to wait for.  Owns: the caller embeds it, and keeps it until it is removed. */
@@ -35,7 +35,7 @@ struct reactor_timer {
     struct reactor_timer *next, *previous;
 };
 
-/* Something to run once per turn.  Owns: the caller embeds it, for as long as the reactor runs. */
+/* A function to run once per turn.  Owns: the caller embeds it, for as long as the reactor runs. */
 struct reactor_turn {
     void (*run)(struct reactor_turn *turn);
     /* How long the loop may sleep: 0: not at all; -1: until something happens.  NULL: -1. */
@@ -75,7 +75,7 @@ enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_wat
                                      uint32_t events) PARLEY_MUST_CHECK;
 enum parley_status reactor_watch_change(struct reactor *reactor, struct reactor_watch *watch,
                                         uint32_t events) PARLEY_MUST_CHECK;
-/* watch->ready is not called any more, not even for an event of the present turn. */
+/* watch->ready is not called again, not even for an event of the present turn. */
 void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch);
 
 /* Replaces the deadline if the timer is armed already. */

@@ -16,10 +16,10 @@ struct completion_queue;
 /* A unit of work.  Owns: the caller embeds it, and keeps it and everything the work needs until
  * `done` is called. */
 struct worker_pool_task {
-    /* Threads: one of the pool's. No other thread may touch the task meanwhile. */
+    /* Threads: one of the pool's. No other thread may touch the task while it runs. */
     void (*work)(struct worker_pool_task *task);
     void (*done)(struct worker_pool_task *task); /* Threads: the reactor's */
-    struct completion_queue *completions;        /* private, like what follows */
+    struct completion_queue *completions;        /* private, like all below */
     TAILQ_ENTRY(worker_pool_task) links;
 };
 
