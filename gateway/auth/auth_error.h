@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is said to whom is not let in: 401 with a challenge, later where something wrong was shown,
- * or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
+/* Answers a request that is not admitted: 401 with a challenge, delayed where wrong credentials
+ * were sent, or 403 (docs/api.md#access). Source: RFC 6750, section 3. */
 
 #include "http.h"
 #include "sender_limits.h"
@@ -14,8 +14,8 @@ enum auth_error {
     AUTH_ERROR_NOTHING_SHOWN,
     AUTH_ERROR_IN_URL,    /* a token that is not taken from there */
     AUTH_ERROR_SCHEME,    /* something other than a bearer token */
-    AUTH_ERROR_MALFORMED, /* what cannot be a token … */
-    AUTH_ERROR_UNKNOWN,   /* … what is none */
+    AUTH_ERROR_MALFORMED, /* it cannot be a token … */
+    AUTH_ERROR_UNKNOWN,   /* … it is not a known token */
     AUTH_ERROR_EXPIRED,
     AUTH_ERROR_REVOKED,
     AUTH_ERROR_JWT,         /* with a fault */
@@ -26,10 +26,10 @@ enum auth_error {
 
 struct refusals;
 
-/* `limits`: borrowed; NULL: none. */
+/* `limits`: borrowed; NULL for no limits. */
 enum parley_status refusals_create(struct reactor *reactor, const struct limits *limits,
                                    struct refusals **out) PARLEY_MUST_CHECK;
-/* When no request waits any more.  NULL is allowed. */
+/* Call it when no request waits.  NULL is allowed. */
 void refusals_destroy(struct refusals *refusals);
 
 /* Answers a request from its begin callback, or serves it until its answer is due.  `fault`: of a

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The log of failed attempts to be let in: a line an address and minute, in bounded memory, and
- * without what was shown. */
+/* The log of failed authentications: one line per address and minute, in bounded memory, and
+ * without the credentials. */
 
 #include "http.h"
 
 enum { AUTH_FAILURE_LOG_ADDRESSES = 256 };
 
 struct auth_failure_log {
-    unsigned char key[16]; /* so that nobody chooses whose place an address takes */
+    unsigned char key[16]; /* so that no client chooses whose place an address takes */
     struct {
         int64_t quiet_until_ms;
         uint64_t unlogged_count;
-    } places[AUTH_FAILURE_LOG_ADDRESSES]; /* addresses with the same place share it */
+    } places[AUTH_FAILURE_LOG_ADDRESSES]; /* addresses with an equal place share it */
 };
 
 void auth_failure_log_init(struct auth_failure_log *attempts);

@@ -19,9 +19,9 @@ struct jwks;
 /* Reads a set. A key that cannot verify a token (of another kind or use, too short) is kept with
  * the reason, since a set may serve others too; a set without any key that can, or with a private
  * key, is refused.
- * Returns: PARLEY_OK; PARLEY_E_UNSUPPORTED with `error`, a sentence that says what to do and quotes
- * no key; PARLEY_E_MEMORY. An allocation of jansson's that fails ends the process (docs/errors.md).
- */
+ * Returns: PARLEY_OK; PARLEY_E_UNSUPPORTED with `error`, a sentence that says how to fix it and
+ * quotes no key; PARLEY_E_MEMORY. A failed allocation of jansson ends the process
+ * (docs/errors.md). */
 enum parley_status jwks_read(struct parley_bytes text, struct jwks **out,
                              char error[JWKS_ERROR_MAX]) PARLEY_MUST_CHECK;
 
@@ -32,8 +32,8 @@ struct jwks *jwks_read_file(const char *path, struct parley_buffer *error);
 struct jwks *jwks_ref(struct jwks *jwks);
 void jwks_unref(struct jwks *jwks);
 
-/* "key 2 has fewer than 2,048 bits", of the keys that are not used; NULL: there are no
- * more.  `number` from 0. */
+/* "key 2 has fewer than 2,048 bits", of the keys that are not used; NULL after the last one.
+ * `number` from 0. */
 const char *jwks_remark(const struct jwks *jwks, size_t number);
 
 /* The key that a token names. `kid` NULL data: the only key of that algorithm.
@@ -41,5 +41,6 @@ const char *jwks_remark(const struct jwks *jwks, size_t number);
 const struct signature_key *jwks_find(const struct jwks *jwks, struct parley_bytes kid,
                                       enum signature_algorithm algorithm, const char **out_fault);
 
-/* "RS256".  Returns: whether it is one of ours; `none`, HS256 and the like are not. */
+/* Finds an algorithm such as "RS256".  Returns: whether it is supported; `none`, HS256 and the like
+ * are not. */
 bool jwks_algorithm(struct parley_bytes name, enum signature_algorithm *out);

@@ -2,7 +2,8 @@
 #pragma once
 
 /* JSON Web Tokens as bearer tokens: signed by a key of a local JWK set, and for this server.
- * Source: RFC 7515, RFC 7519, RFC 8725 (what to refuse), RFC 9068 (claims of access tokens). */
+ * Source: RFC 7515, RFC 7519, RFC 8725 (which tokens to refuse), RFC 9068 (claims of access
+ * tokens). */
 
 #include "jwks.h"
 #include "principal.h"
@@ -12,12 +13,13 @@ enum {
     JWT_LEEWAY_S = 60,        /* by which clocks may differ, for exp and nbf */
 };
 
-/* What a token must say, besides being signed. */
+/* The claims that a token must have, besides its signature. */
 struct jwt_rules {
     const char *issuer, *audience; /* iss; one of aud */
 };
 
-/* Whether a bearer token is meant to be a JWT: it has two dots, which no token of parley's has. */
+/* Whether a bearer token is meant to be a JWT: it has two dots, which parley's own tokens do not
+ * have. */
 bool jwt_is_shaped(struct parley_bytes token);
 
 /* Verifies a token at `now_s` (Unix time) and makes the principal that it describes: its name is

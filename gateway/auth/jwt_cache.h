@@ -2,8 +2,8 @@
 #pragma once
 
 /* The principals of JWTs that one worker has verified: many connections of one client cost one
- * verification. It has room for JWT_CACHE_COUNT; another one takes the place of the one that was
- * used longest ago among a few. What was refused is not kept. */
+ * verification. It has room for JWT_CACHE_COUNT; a new one replaces the one that was used longest
+ * ago among a few. Refused tokens are not kept. */
 
 #include "principal.h"
 
@@ -18,7 +18,7 @@ struct jwt_cache;
 struct jwt_cache *jwt_cache_create(void);
 void jwt_cache_destroy(struct jwt_cache *cache);
 
-/* Returns: a reference for the caller; NULL: the token was not verified with this generation of
+/* Returns: a reference for the caller; NULL if the token was not verified with this generation of
  * keys, has expired at `now_s`, or its place was taken. */
 struct principal *jwt_cache_find(struct jwt_cache *cache,
                                  const unsigned char digest[JWT_DIGEST_BYTES], uint64_t generation,

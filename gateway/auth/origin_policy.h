@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a browser may be made to do: a page of another site can send requests to any server that its
- * visitor reaches, and by a name that it has pointed at 127.0.0.1 (DNS rebinding) also read the
- * answers. So requests say by `Host` whom they mean, and by `Origin` and `Sec-Fetch-Site` whose
- * page sent them. Source: RFC 9110, section 7.4; the Fetch standard; W3C Fetch Metadata. */
+/* Limits what other sites can do through a browser: a page of another site can send requests to any
+ * server that its visitor reaches, and by a name that it has pointed at 127.0.0.1 (DNS rebinding)
+ * also read the answers. So requests say by `Host` which server they mean, and by `Origin` and
+ * `Sec-Fetch-Site` which site's page sent them. Source: RFC 9110, section 7.4; the Fetch standard;
+ * W3C Fetch Metadata. */
 
 #include "http.h"
 
 struct origin_policy {
     const char *address; /* that is listened on */
-    const char *hosts;   /* of --host; NULL: none */
+    const char *hosts;   /* of --host; NULL if not given */
     const char *sites;   /* of --cors-origin, whose pages may do what any client may; NULL */
     bool is_loopback;    /* whether `address` is */
     bool has_tls;        /* whether this server speaks HTTPS itself */
@@ -21,7 +22,7 @@ struct origin_policy {
  * asked only where there is a --host. */
 bool origin_is_host_known(const struct origin_policy *policy, const char *host);
 
-/* Whose page sent a request. */
+/* The site whose page sent a request. */
 enum origin_site {
     ORIGIN_OWN,     /* this server's, or no page: a program, or a person who typed the address */
     ORIGIN_ALLOWED, /* of a site in --cors-origin */
@@ -32,8 +33,8 @@ enum origin_site {
 enum origin_site origin_site(const struct origin_policy *policy, const char *origin,
                              const char *host, const char *fetch_site);
 
-/* Refuses a request that is meant for another server: 421.  Returns: whether it may go on; if not,
- * it is answered. */
+/* Refuses a request that is meant for another server: 421.  Returns: whether it may continue; if
+ * not, it is answered. */
 bool origin_admit_host(const struct origin_policy *policy, struct http_request *request);
 
 /* Refuses a request of a foreign page, unless `is_open`: 403. To others adds the headers of CORS.
@@ -45,6 +46,6 @@ bool origin_admit(const struct origin_policy *policy, struct http_request *reque
 void origin_answer_options(const struct origin_policy *policy, struct http_request *request,
                            const char *methods);
 
-/* Adds to the answer, a page, that it runs and shows nothing but this server's own script and
- * style, in no frame, and that its links tell nobody where they were followed. */
+/* Adds to the answer, a page, the headers by which it runs and shows only this server's own script
+ * and style, in no frame, and its links do not reveal the page where they were followed. */
 void origin_protect_page(struct http_request *request);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Who sends a request, and what it may do: a token, a JWT, a client certificate, or nobody in
- * particular. It is never changed once it is made, so that threads can share it. */
+/* The sender of a request, and what it may do: a token, a JWT, a client certificate, or an
+ * anonymous client. It never changes once it is made, so that threads can share it. */
 
 #include <stdatomic.h>
 
@@ -17,8 +17,8 @@ struct principal {
     atomic_size_t references;             /* private */
 };
 
-/* Makes one that may do nothing yet: fill it in before others see it.  Copies `name` and `agent`
- * (NULL: none).  Returns: NULL when there is no memory. The caller has a reference to it. */
+/* Makes one without any permission: fill it in before others see it.  Copies `name` and `agent`
+ * (NULL if absent).  Returns: NULL when there is no memory. The caller has a reference to it. */
 struct principal *principal_create(const char *name, const char *agent);
 
 /* A principal lives until its last reference is dropped.  Threads: any.  NULL is allowed. */
@@ -30,9 +30,9 @@ static inline bool principal_has_expired(const struct principal *principal, int6
     return principal->expires_at != 0 && now >= principal->expires_at;
 }
 
-/* Whom its messages must name as their sender, and whose private messages it may read; NULL:
- * anybody. `binds_names`: one without an agent is bound to its name.  Owns: borrowed from the
- * principal. */
+/* The agent that its messages must name as their sender, and whose private messages it may read;
+ * NULL: any agent. `binds_names`: one without an agent is bound to its name.  Owns: borrowed from
+ * the principal. */
 static inline const char *principal_agent(const struct principal *principal, bool binds_names) {
     const bool is_bound_by_name = binds_names && principal->name[0] != '\0';
     return principal->agent != NULL ? principal->agent : is_bound_by_name ? principal->name : NULL;

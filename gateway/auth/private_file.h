@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Files that nobody else may read or write: how they are read, and replaced whole.
+/* Files that no other user may read or write: how they are read, and replaced whole.
  *
  * Errors are sentences without a prefix and a full stop: `error` is appended to. */
 

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Requests that a worker serves a few of at a time. One sender gets three quarters of them at the
- * most, so that others are served however slowly its clients read. A program on this machine that
- * has no name counts, but is not limited: it may be a proxy. Called on one reactor's thread. */
+/* Limits the requests of a kind that a worker serves at a time. One sender gets three quarters of
+ * them at the most, so that others are served however slowly its clients read. A program on this
+ * machine that has no name counts, but is not limited: it may be a proxy. Called on one reactor's
+ * thread. */
 
 #include <stddef.h>
 #include <sys/queue.h>
@@ -11,7 +12,7 @@
 #include "http.h"
 #include "sender_limits.h"
 
-/* Of one kind. Zeroed at first. */
+/* The slots of one kind. Zeroed at first. */
 struct request_slots {
     LIST_HEAD(, request_slot) taken;
 };
@@ -32,14 +33,14 @@ enum request_slots_state {
 /* How many of `max` one sender gets. */
 #define REQUEST_SLOTS_OF_SENDER(max) ((max) / 4 * 3)
 
-/* Whether one more of at most `max` may be served.  `limits` NULL: no sender is limited.
- * `out`: to be taken where there is room. */
+/* Checks whether one more of at most `max` may be served.  `limits` NULL: no sender is limited.
+ * `out`: the slot to take where there is room. */
 enum request_slots_state request_slots_find(const struct request_slots *slots, size_t max,
                                             const struct limits *limits,
                                             const struct http_request *request,
                                             struct request_slot *out);
-/* The same.  `what`: the requests are for.  Returns: false: there is no room, and it is answered
- * with 503. */
+/* As request_slots_find.  `what`: the purpose of the requests.  Returns: false: there is no room,
+ * and it is answered with 503. */
 bool request_slots_admit(const struct request_slots *slots, size_t max, const struct limits *limits,
                          struct http_request *request, const char *what, struct request_slot *out);
 

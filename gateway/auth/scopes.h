@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What somebody may do, as docs/api.md#access lists it: `send:vlp`, `read:*`, `admin`, `metrics`.
+/* The permissions of a principal, as docs/api.md#access lists them: `send:vlp`, `read:*`, `admin`,
+ * `metrics`.
  * A protocol is known by its place in parley_protocols, so that asking costs one bit. */
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@
 #include <parley/buffer.h>
 #include <parley/protocol.h>
 
-/* A set of scopes.  Zeroed: none. */
+/* A set of scopes.  Zeroed: the empty set. */
 struct scopes {
     uint64_t send, read; /* bit I: parley_protocols[I]; all bits: `*`, protocols to come too */
     bool admin, metrics;
@@ -21,7 +22,7 @@ struct scopes {
 
 /* Adds one scope, such as "send:vlp".
  * Returns: false: there is no such scope; `out_error`, if it is not NULL, gets a sentence that
- * names those that there are. */
+ * lists the scopes. */
 bool scopes_add(struct scopes *scopes, struct parley_bytes scope, struct parley_buffer *out_error);
 
 /* Appends them, separated by `separator`: "send:vlp,read:*". */

@@ -2,8 +2,8 @@
 #pragma once
 
 /* The file of tokens: JSON that a person can read, with the hash of each token and what it allows
- * (docs/api.md#access). It is secret, since who can write it can let anybody in, and who can read
- * it sees who there is: a file that others can read or write is refused.
+ * (docs/api.md#access). It is secret, since a user who can write it can admit anyone, and one who
+ * can read it sees all names: a file that others can read or write is refused.
  *
  * Errors are sentences without a prefix and a full stop: `error` is appended to. */
 
@@ -17,15 +17,15 @@ enum {
     TOKEN_AGENT_MAX = 128,
     TOKEN_CERTIFICATE_MAX = 255,
     TOKEN_FILE_BYTES_MAX = 16 << 20,
-    TOKEN_FILE_KEPT_S = 90 * 86400, /* what has expired or was revoked, so that its use can be
+    TOKEN_FILE_KEPT_S = 90 * 86400, /* expired and revoked tokens, so that their use can be
                                        explained */
 };
 
 struct token_entry {
     const char *name;        /* 1 to 64 of A-Z a-z 0-9 . _ - @ */
-    const char *agent;       /* NULL: none */
+    const char *agent;       /* NULL if absent */
     const char *certificate; /* the name of a client's certificate that stands for a token, as
-                                "dns:…"; NULL: a token */
+                                "dns:…"; NULL for a token */
     struct scopes scopes;
     uint64_t messages_per_s, bytes_per_s;       /* 0: the server's */
     int64_t created_at, expires_at, revoked_at; /* Unix time; 0: unknown, never, no */
@@ -42,20 +42,20 @@ struct token_file {
 void token_file_finish(struct token_file *file);
 
 /* Reads it into `out`, which is empty; a file that does not exist is an error.
- * Returns: false, with an `error`; `out` is to be finished all the same. */
+ * Returns: false, with an `error`; `out` must be finished all the same. */
 bool token_file_read(const char *path, struct token_file *out, struct parley_buffer *error);
 
-/* Lets `change` change what is in the file, or an empty one where there is none, and writes it in
- * its place: with mode 0600, synced, and renamed, so that nobody sees half of it. Only one process
- * at a time does this to a folder; the others wait.  `change` returns false, with an `error`, to
- * leave the file as it is.
+/* Makes `change` change the content of the file, or an empty one where there is no file, and
+ * replaces the file: with mode 0600, synced, and renamed, so that no reader sees half of it. Only
+ * one process at a time does this to a folder; the others wait.  `change` returns false, with an
+ * `error`, to leave the file as it is.
  * Returns: false, with an `error`. */
 bool token_file_change(const char *path,
                        bool (*change)(struct token_file *file, void *context,
                                       struct parley_buffer *error),
                        void *context, struct parley_buffer *error);
 
-/* Adds an entry; one of the same name that has expired or was revoked by `now` gives way.
+/* Adds an entry; it replaces one of equal name that has expired or was revoked by `now`.
  * Copies its texts.  Returns: false, with an `error`: the name is taken, or a text is not one. */
 bool token_file_add(struct token_file *file, const struct token_entry *entry, int64_t now,
                     struct parley_buffer *error);
@@ -63,7 +63,7 @@ bool token_file_add(struct token_file *file, const struct token_entry *entry, in
 /* Whether it can be the name of a certificate. */
 bool token_certificate_is_name(const char *text);
 
-/* Returns: NULL: there is none of that name. */
+/* Returns: NULL if there is none of that name. */
 struct token_entry *token_file_find(const struct token_file *file, const char *name);
 
 /* "active", "expired" or "revoked" */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The tokens of a server at one moment: what its file said, as a table by hash. It never changes,
- * so that all threads share it; a changed file makes a new one. */
+/* The tokens of a server at one moment: the content of its file, as a table by hash. It never
+ * changes, so that all threads share it; a changed file makes a new one. */
 
 #include "principal.h"
 #include "token_file.h"
@@ -19,11 +19,11 @@ struct tokens *tokens_read(const char *path, struct parley_buffer *error);
 struct tokens *tokens_ref(struct tokens *tokens);
 void tokens_unref(struct tokens *tokens);
 
-/* How many there are, valid or not. */
+/* Returns how many tokens there are, valid or not. */
 size_t tokens_count(const struct tokens *tokens);
 
-/* Looks up what somebody shows. The time that it takes depends on the token's hash alone, of which
- * a sender can choose nothing.
+/* Looks up a token that a client shows. The time that it takes depends on the token's hash alone,
+ * no part of which a sender can choose.
  * Owns: *out, of TOKEN_VALID, is borrowed from `tokens`; principal_ref keeps it longer. */
 enum token_state tokens_find(const struct tokens *tokens, struct parley_bytes shown, int64_t now,
                              struct principal **out);
