@@ -26,7 +26,7 @@ static void append(char out[MEDIA_TYPE_CHARSET_MAX], size_t *length, char c) {
     out[*length] = '\0';
 }
 
-/* A token or a quoted string.  Returns: what follows it, NULL when it is neither. */
+/* Reads a token or a quoted string.  Returns: the text after it, NULL when it is neither. */
 static const char *read_value(const char *at, char out[MEDIA_TYPE_CHARSET_MAX]) {
     size_t length = 0;
     out[0] = '\0';

@@ -17,7 +17,7 @@ enum { QUALITY_ONE = 1000 };
 /* From the least specific to the most. */
 enum precision { PRECISION_NONE, PRECISION_ANY, PRECISION_TYPE, PRECISION_EXACT };
 
-/* How an offer is liked. */
+/* How an offer is rated. */
 struct liking {
     enum precision precision;
     int quality; /* in thousandths */
@@ -38,8 +38,8 @@ static struct parley_bytes trim(struct parley_bytes text) {
     return text;
 }
 
-/* Cuts what comes before the next `delimiter` off the front of `rest`, which a quoted string
- * does not end. */
+/* Cuts the text before the next `delimiter` off the front of `rest`; a delimiter in a quoted string
+ * does not count. */
 static struct parley_bytes cut(struct parley_bytes *rest, char delimiter) {
     bool is_quoted = false;
     size_t i = 0;
@@ -176,7 +176,7 @@ static int like_coding(const char *accept_encoding, const char *name) {
     return like(parley_bytes_of(accept_encoding), name).quality;
 }
 
-/* "gzip" and "x-gzip" are the same (RFC 9110, section 8.4.1.3). */
+/* "gzip" and "x-gzip" are equivalent (RFC 9110, section 8.4.1.3). */
 static int like_gzip(const char *accept_encoding) {
     const struct liking gzip = like(parley_bytes_of(accept_encoding), "gzip");
     const struct liking old = like(parley_bytes_of(accept_encoding), "x-gzip");

@@ -18,7 +18,7 @@ static void skip_blanks(struct parley_bytes *text) {
     }
 }
 
-/* The preference that `list` begins with, whose quotes may hold commas; removes it from there. */
+/* Takes the first preference off `list`; its quotes may contain commas. */
 static struct parley_bytes next_preference(struct parley_bytes *list) {
     const char *const start = list->data;
     bool is_quoted = false;

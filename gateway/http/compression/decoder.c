@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The first bytes of a member are checked here, before a library sees them: so what follows a
- * member and is none is known for what it is, and zstd is not asked to read its legacy formats. */
+/* The first bytes of a member are checked here, before a library sees them: so data after a member
+ * that is not another one is recognised, and zstd never reads its legacy formats. */
 
 #include "decoder.h"
 
@@ -42,7 +42,7 @@ struct decoder {
     };
 };
 
-/* What a library is given, and gives. */
+/* The input and output of a library call. */
 struct flow {
     struct parley_bytes *input;
     char *out;

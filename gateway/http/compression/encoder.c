@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The windows are small: events resemble the few before them, and thousands of readers have an
- * encoder each. What zstd allocates at first use is allocated at once, to be counted. */
+ * encoder each. The memory that zstd allocates at first use is allocated at once, to be counted. */
 
 #include "encoder.h"
 

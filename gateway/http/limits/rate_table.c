@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Sets of WAYS places: a sender's key says which set it belongs to, and all of a set is looked at.
- * Every LOCKS-th set has the same lock, which is held for one look at a set. */
+/* Sets of WAYS places: a sender's key says which set it belongs to, and all places of a set are
+ * compared. Every LOCKS-th set shares a lock, which is held for one look at a set. */
 
 #include "rate_table.h"
 
@@ -14,10 +14,10 @@ enum {
     LINE_BYTES = 64,
 };
 
-/* Zeroed: nobody's. */
+/* Zeroed: free. */
 struct place {
     struct limit_key key;
-    int64_t full_ns[RATE_UNITS]; /* when there is no lead any more */
+    int64_t full_ns[RATE_UNITS]; /* when there is no lead left */
 };
 
 struct set {

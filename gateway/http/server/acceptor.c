@@ -2,7 +2,7 @@
 
 /* Takes connections from the listening socket and looks at the first bytes of each, without
  * reading them, to decide which daemon it belongs to. It deliberately parses nothing: the
- * options say what a stream looks like, and what a connection is handed to reads it from its
+ * options define how a stream begins, and the server of a connection reads it from its
  * first byte. */
 
 #include "acceptor.h"
@@ -27,10 +27,11 @@ enum {
     RESOURCE_PAUSE_MS = 100,
     BACKLOG = 4096,
     PROBE_AFTER_S = 15, /* without a byte; again after as long … */
-    PROBES_MAX = 4,     /* … and so often before a client that does not answer is gone */
+    PROBES_MAX = 4,     /* … and so often before a client that does not answer counts as
+                           disconnected */
 };
 
-/* To a client that does not speak TLS where it has to. */
+/* Sent to a client that does not speak TLS where it must. */
 #define PLAIN_DETAIL "This port speaks TLS. Use https:// instead of http://.\n"
 static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\n"
                                    "Connection: close\r\n"
@@ -39,7 +40,7 @@ static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\n"
                                    "\r\n" PLAIN_DETAIL;
 _Static_assert(sizeof PLAIN_DETAIL - 1 == 55, "plain_answer says how long it is");
 
-/* A connection whose kind is not known yet. */
+/* A connection whose kind is not known so far. */
 struct newcomer {
     struct acceptor *acceptor;
     struct acceptor_connection connection;
@@ -71,7 +72,7 @@ union socket_name {
     struct sockaddr_in6 v6;
 };
 
-/* Returns: NULL, or what is wrong with them. */
+/* Returns: NULL, or the error in them. */
 static const char *read_name(const char *address, unsigned port, union socket_name *out,
                              socklen_t *out_length) {
     *out = (union socket_name){.any.sa_family = AF_UNSPEC};
@@ -120,9 +121,9 @@ static int bind_socket(const union socket_name *name, socklen_t length) {
     return fd;
 }
 
-/* Has the kernel ask whether clients are still there, on each connection that is accepted. A stream
- * in which there is nothing of the server's own (frames) writes nothing while nothing is stored,
- * and would never learn that its client has gone. */
+/* Makes the kernel check whether clients are still there, on each accepted connection. A stream
+ * without content of the server's own (frames) writes nothing while nothing is stored, and would
+ * never notice that its client has disconnected. */
 static void probe_clients(int fd) {
     const int one = 1, seconds = PROBE_AFTER_S, count = PROBES_MAX;
     setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &one, sizeof one);
@@ -168,7 +169,7 @@ const char *http_listen_fault(const char *address, unsigned port) {
     return NULL;
 }
 
-/* A connection of TLS may have something to send once it was served, and its plain end is gone. */
+/* A TLS connection may have something to send after it was served, and its plain end is closed. */
 static bool has_room(const struct acceptor *acceptor) {
     const unsigned max = acceptor->options.connections_max;
     return acceptor->open_count < max &&
@@ -249,7 +250,7 @@ static void forget(struct newcomer *newcomer) {
     free(newcomer);
 }
 
-/* The one whose time is up first, of those whose time is limited. */
+/* Returns the one whose time is up first, of those whose time is limited. */
 static struct newcomer *next_due(const struct acceptor *acceptor) {
     const struct acceptor_options *options = &acceptor->options;
     struct newcomer *silent = options->idle_timeout_s > 0 ? TAILQ_FIRST(&acceptor->silent) : NULL;
@@ -269,7 +270,8 @@ static void set_idle_timer(struct acceptor *acceptor) {
     }
 }
 
-/* What the first bytes say has to be whole in the time of a head, however long it was silent. */
+/* The data announced by the first bytes must be complete within the time of a head, however long
+ * the connection was silent. */
 static void note_speech(struct newcomer *newcomer) {
     struct acceptor *acceptor = newcomer->acceptor;
     if (newcomer->connection.spoke_ms > 0) {
@@ -450,7 +452,7 @@ struct tls_totals acceptor_tls_totals(const struct acceptor *acceptor) {
 
 /* ---- accepting ---- */
 
-/* Whether accept4 failed because of that connection, and can go on with the next. */
+/* Whether accept4 failed because of that connection, and the next one can be accepted. */
 static bool is_passing(int error) {
     return error == EINTR || error == ECONNABORTED || error == EPROTO || error == ENETDOWN ||
            error == ENETUNREACH || error == EHOSTDOWN || error == EHOSTUNREACH || error == ENONET ||

@@ -31,7 +31,7 @@ static bool add_headers(struct http_request *request, const char *content_type) 
                 MHD_add_response_header(response, "X-Content-Type-Options", "nosniff") == MHD_YES;
     }
     if (request->is_close_after || http_server_of(request)->is_draining) {
-        /* The client does not know yet, and may have sent its next request. */
+        /* The client is not informed, and may have sent its next request. */
         request->connection->is_cut = true;
         is_ok = is_ok && MHD_add_response_header(response, "Connection", "close") == MHD_YES;
     }
@@ -51,7 +51,7 @@ static void answer(struct http_request *request, unsigned status, const char *co
     if (promises && !request->has_failed) {
         commit_wait_begin(http_server_of(request)->options.commit, &request->commit);
     }
-    /* What is still to come of a body is discarded meanwhile; http_take_end waits then. */
+    /* The rest of the body is discarded in the meantime; http_take_end waits then. */
     if (!commit_is_waiting(&request->commit) || request->wait == HTTP_WAIT_BODY) {
         http_go_on(request);
     }

@@ -2,8 +2,8 @@
 
 /* libmicrohttpd 0.9.75 ends lines of a chunked body at a bare LF, and does not look at trailers.
  * A proxy in front of us may read the same bytes differently, and take a part of the body
- * for the next request. So they are followed here (mhd_recv.c), and what is in doubt is a fault.
- */
+ * for the next request. So they are followed here (mhd_recv.c), and anything doubtful is a
+ * fault. */
 
 #include "http_chunks.h"
 
@@ -28,7 +28,7 @@ static int hex_digit(char c) {
 }
 
 /* Finds the line at the start of `bytes`, of at most `max` bytes with its end.
- * Returns: its length with its end; 0: it is not whole yet, or a fault. */
+ * Returns: its length with its end; 0 if it is incomplete, or for a fault. */
 static size_t find_line(struct http_chunks *chunks, struct parley_bytes bytes, size_t max,
                         const char *too_long) {
     for (size_t i = 0; i < bytes.length && i < max; i++) {
@@ -98,7 +98,7 @@ static size_t follow_data_end(struct http_chunks *chunks, struct parley_bytes by
     return length;
 }
 
-/* RFC 9110, section 6.5.1: what frames, routes or describes a message cannot come after it. */
+/* RFC 9110, section 6.5.1: fields that frame, route or describe a message cannot come after it. */
 static bool is_misplaced(struct parley_bytes name) {
     static const char *const names[] = {
         "Transfer-Encoding", "Content-Length",   "Host",          "Connection",
@@ -148,7 +148,7 @@ static size_t follow_trailer(struct http_chunks *chunks, struct parley_bytes byt
     return length;
 }
 
-/* Returns: how many of the bytes were read; 0: a line is not whole yet, or a fault. */
+/* Returns: how many of the bytes were read; 0 if a line is incomplete, or for a fault. */
 static size_t follow(struct http_chunks *chunks, struct parley_bytes bytes) {
     switch (chunks->phase) {
     case HTTP_CHUNK_SIZE:

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A compressed answer has an encoder from its beginning to its end, and holds nothing besides: each
- * piece of the source is as long as its compressed form has room for, so all of it leaves at once.
+/* A compressed answer has an encoder from its beginning to its end, and no other buffer: each piece
+ * of the source is as long as its compressed form has room for, so all of it leaves at once.
  * Without memory for an encoder, or room in the quota, an answer is sent as it is. */
 
 #include "http_coding.h"
@@ -9,8 +9,8 @@
 #include "encoder.h"
 #include "negotiate.h"
 
-/* Where the answer is compressed: HTTP/1.0 has no such answers here, for what cannot be chunked is
- * not worth it. */
+/* Returns the coding if the answer is compressed: HTTP/1.0 has no such answers here, since they
+ * would not be worth it without chunks. */
 static enum coding choose(struct http_request *request) {
     const struct coding_quota *quota = http_server_of(request)->options.codings;
     http_header(request, "Vary", "Accept-Encoding");

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A connection from its first request to its end, and what its client does with it meanwhile.
+/* A connection from its first request to its end, and the actions of its client in that time.
  *
  * A client may close its sending half as soon as its request is sent, and read the answer on the
  * other one. That looks like one that has closed the whole connection until something is written
- * to it, so neither takes an answer away: mhd_recv.c shows libmicrohttpd no end before the answer,
- * and the handler of a stream is asked to say something (http_handler.half_closed).
+ * to it, so neither cancels an answer: mhd_recv.c shows libmicrohttpd no end before the answer, and
+ * the handler of a stream is asked to write something (http_handler.half_closed).
  *
- * It deliberately calls nothing of libmicrohttpd's but by http_look_again. */
+ * It deliberately calls libmicrohttpd only by http_look_again. */
 
 #include "http_internal.h"
 #include "live_response.h"
@@ -20,8 +20,8 @@
 /* ---- the client's end ---- */
 
 /* Whether the client of a request that waits can still read shows only when something is written to
- * it: an interim answer, which every client of HTTP/1.1 passes over. To one that is gone it brings
- * a reset. (100 and not 102: some clients pass over no other.) */
+ * it: an interim answer, which every client of HTTP/1.1 skips. A client that has disconnected
+ * answers it with a reset. (100 and not 102: some clients skip no other.) */
 static void ask_client(struct http_connection *connection) {
     static const struct parley_bytes interim = {"HTTP/1.1 100 Continue\r\n\r\n", 25};
     const struct http_request *request = &connection->request;

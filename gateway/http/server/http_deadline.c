@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* How long a client may take to send a request. Those that have begun one and not ended it are
- * looked at a few times a second; a request that comes in one read is never among them.
+/* Limits the time that a client may take to send a request. Clients that have begun one and not
+ * ended it are checked a few times per second; a request that comes in one read is never among
+ * them.
  *
- * A head has to be whole within head_timeout_ms of its first byte. A body may not pause for the
- * idle timeout, and has to come at body_rate on the average, once as much time as the idle timeout
- * has passed. A conversation is not judged by its rate: the body is chunked, and the answer comes
- * while it is sent, so that the client may wait for a result, or for somebody who types, before it
- * sends more. There only libmicrohttpd's idle timeout counts. Time in which the server itself does
- * not read, since the handler takes no more, is nobody's fault. */
+ * A head must be complete within head_timeout_ms of its first byte. A body may not pause for the
+ * idle timeout, and must come at body_rate on average, once as much time as the idle timeout has
+ * passed. A conversation is not judged by its rate: the body is chunked, and the answer comes while
+ * it is sent, so that the client may wait for a result, or for a person who types, before it sends
+ * more. There only libmicrohttpd's idle timeout counts. Time in which the server itself does not
+ * read, since the handler takes no more, does not count. */
 
 #include "http_internal.h"
 
@@ -54,7 +55,7 @@ static bool is_body_late(struct http_connection *connection, int64_t now_ms) {
     struct http_deadline *deadline = &connection->deadline;
     const struct http_request *request = &connection->request;
     if (!connection->is_active) {
-        return false; /* libmicrohttpd has not called back for it yet */
+        return false; /* libmicrohttpd has not called back for it so far */
     }
     if (is_held_back(request)) {
         deadline->began_ms += CHECK_MS;

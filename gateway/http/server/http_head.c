@@ -3,9 +3,9 @@
 /* Reads heads, and refuses those that two readers of HTTP may understand differently, which is
  * how requests are smuggled past a proxy: a line that does not end in CRLF, a folded line, a blank
  * before a colon, a NUL, two lengths. libmicrohttpd 0.9.75 accepts all of them, so it is given a
- * head that is rewritten from what was read here (mhd_recv.c).
+ * head that is rewritten from the one read here (mhd_recv.c).
  *
- * It deliberately checks nothing else: what a header means is up to its user. */
+ * It deliberately checks nothing else: the meaning of a header is up to its user. */
 
 #include "http_head.h"
 
@@ -93,7 +93,8 @@ static bool has_control(const char *text, size_t length) {
     return false;
 }
 
-/* What a client may name its request: it goes into headers, logs and problems as it is. */
+/* Whether a client may give its request this id: it is copied unchanged into headers, logs and
+ * problems. */
 static bool is_request_id(struct parley_bytes text) {
     for (size_t i = 0; i < text.length; i++) {
         if (text.data[i] <= ' ' || text.data[i] > '~') {
@@ -126,7 +127,7 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* In place. What is not an escape stays as it is.  Returns: the length. */
+/* Decodes in place. Text that is not an escape is unchanged.  Returns: the length. */
 static size_t decode(char *text) {
     char *out = text;
     for (const char *at = text; *at != '\0'; at++) {
@@ -134,7 +135,7 @@ static size_t decode(char *text) {
         const int low = high >= 0 ? hex_digit(at[2]) : -1;
         if (low >= 0) {
             const char c = (char)(high * 16 + low);
-            /* A NUL would hide what follows; no value that parley knows has a 0x01 either. */
+            /* A NUL would hide the rest; no value that parley knows has a 0x01 either. */
             *out++ = c != '\0' ? c : '\1';
             at += 2;
         } else {
@@ -167,8 +168,8 @@ static void read_options(struct http_head *head, char *at) {
     }
 }
 
-/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path is what counts, and its host
- * instead of the header's. */
+/* An absolute target is a proxy's (RFC 9112, section 3.2.2): its path counts, and its host instead
+ * of the header's. */
 static void read_target(struct http_head *head, char *target) {
     char *authority = strncasecmp(target, "http://", 7) == 0    ? target + 7
                       : strncasecmp(target, "https://", 8) == 0 ? target + 8
@@ -281,7 +282,7 @@ static void read_accept(struct http_head *head, struct parley_bytes value) {
     }
 }
 
-/* Keeps what the server needs of it, so that it need not be looked up again. */
+/* Stores the parts that the server needs, so that they need not be looked up again. */
 static void read_expectation(struct http_head *head, struct parley_bytes value) {
     if (head->is_1_0) {
         return;
@@ -292,8 +293,8 @@ static void read_expectation(struct http_head *head, struct parley_bytes value) 
     }
 }
 
-/* Keeps what the server needs of it, so that it need not be looked up again. By length first: most
- * headers are none of these. */
+/* Stores the parts that the server needs, so that they need not be looked up again. Compares by
+ * length first: most headers are none of these. */
 static void recognise(struct http_head *head, struct parley_bytes name, struct parley_bytes value) {
     switch (name.length) {
     case sizeof "Host" - 1:
@@ -346,7 +347,7 @@ static void recognise(struct http_head *head, struct parley_bytes name, struct p
     }
 }
 
-/* Most headers that are asked for are absent, which one comparison tells of most of them. */
+/* Most headers that are looked up are absent, which one comparison shows for most of them. */
 static uint64_t mark_of(const char *name, size_t length) {
     return UINT64_C(1) << ((length * 5 + (unsigned char)(name[0] | 0x20)) % 64);
 }
@@ -414,7 +415,7 @@ static void check(struct http_head *head) {
         blame(head, 415, "The request has several Content-Encoding headers: compress it once.");
     }
     if (head->authorization_count > 1) {
-        /* What is in front of this server may have looked at the other one. */
+        /* A proxy in front of this server may have read the other one. */
         blame(head, 400, "The request has several Authorization headers: send one.");
     }
     if (head->key_count > 1) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Connections whose client is answered although it has more to send. To close one at once would
- * answer what still comes with a reset, and that may take the answer away before the client has
- * read it (RFC 9112, section 9.6). So our half is closed, and what comes is read and thrown away,
- * for a short time and up to a limit. */
+ * answer further data with a reset, which may discard the answer before the client has read it (RFC
+ * 9112, section 9.6). So our half is closed, and further data is read and discarded, for a short
+ * time and up to a limit. */
 
 #include "http_internal.h"
 

@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A request from its head to its end: what it waits for, and what makes it go on.
+/* A request from its head to its end: the events for which it waits, and how it continues.
  *
  * A connection is suspended for one of three reasons (enum http_wait) and resumed for that reason
  * alone, which takes effect in the next MHD_run. libmicrohttpd reads before anything else when a
- * connection is resumed, and if the client is gone by then it forgets what it had read before; so
- * what a body callback leaves is kept here, and the connection is resumed only once all of it is
- * taken: what was sent before a client died is served. (Of a request that it has whole, mhd_recv.c
- * shows it no end before the answer.)
+ * connection is resumed, and if the client has disconnected by then it forgets the data that it had
+ * read before; so bytes that a body callback leaves are kept here, and the connection is resumed
+ * only once all of them are taken: data sent before a client died is served. (For a request that it
+ * has received completely, mhd_recv.c shows it no end before the answer.)
  *
- * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
+ * It deliberately calls libmicrohttpd only by http_suspend and http_resume. */
 
 #include "http_internal.h"
 #include "http_coding.h"
@@ -39,7 +39,7 @@ void http_wake(struct http_request *request) {
         http_queue(request);
         return;
     case HTTP_WAIT_ANSWER:
-        return; /* it goes on when it is answered */
+        return; /* it continues when it is answered */
     case HTTP_WAIT_SOURCE:
         http_go_on(request);
     }
@@ -89,7 +89,7 @@ enum parley_status http_take_body(struct http_request *request, struct parley_by
 
 static void go_on_with_body(struct http_request *request) {
     if (request->wait != HTTP_WAIT_BODY) {
-        return; /* answered meanwhile */
+        return; /* answered in the meantime */
     }
     struct http_connection *connection = request->connection;
     struct parley_buffer held = connection->held; /* its handler reads it though it may answer */
@@ -109,7 +109,7 @@ static void go_on_with_body(struct http_request *request) {
     }
 }
 
-/* Those that are queued meanwhile have their next turn. */
+/* Requests that are queued while it runs have their next turn. */
 void http_go_on_with_queue(struct http_server *server) {
     const struct http_request *last = TAILQ_LAST(&server->woken, http_woken);
     struct http_request *request = NULL;
@@ -146,7 +146,7 @@ enum parley_status http_take_end(struct http_request *request) {
 /* ---- life ---- */
 
 /* Each batch of random bytes seeds the next one: a system call for them would cost as much as all
- * else that happens here to a request. */
+ * other work of this file on a request. */
 static void draw_ids(struct http_server *server) {
     unsigned char seed[HTTP_ID_SEED_BYTES];
     memcpy(seed, server->random.seed, sizeof seed);

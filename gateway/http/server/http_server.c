@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The server: libmicrohttpd's callbacks, its daemons' turns on the reactor, and life. Connections
- * come from acceptor.c, and http_request.c knows what a request waits for.
+/* The server: libmicrohttpd's callbacks, its daemons' turns on the reactor, and lifecycle.
+ * Connections come from acceptor.c, and http_request.c tracks what a request waits for.
  *
- * It deliberately knows no routes, no problems and no tokens, and logs nothing. */
+ * It deliberately does not depend on routes, problems or tokens, and logs nothing. */
 
 #include "http.h"
 
@@ -36,8 +36,8 @@ static void refuse(struct http_request *request, unsigned status, const char *fa
     http_respond(request, status, NULL, PARLEY_BYTES(""));
 }
 
-/* The framing of its body cannot be trusted, or it came too slowly: what came before counts, but
- * this is not the end of a message, and what follows is not a request. */
+/* The framing of its body cannot be trusted, or it came too slowly: the data before that counts,
+ * but this is not the end of a message, and the data after it is not a request. */
 static void break_body(struct http_request *request, const struct mhd_recv *wire) {
     request->has_ended = true;
     if (request->live > LIVE_HEAD) {
@@ -181,7 +181,7 @@ static void serve(void *context, const struct acceptor_connection *connection) {
     hand_over(server, connection);
 }
 
-/* It is not closed, but goes on in the other daemon.  Returns: whether it does. */
+/* It is not closed, but continues in the other daemon.  Returns: whether it does. */
 static bool move(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
     struct acceptor_connection next;
@@ -198,7 +198,7 @@ static bool move(struct http_connection *connection) {
     return true;
 }
 
-/* Its client is gone, or has its answer. */
+/* Its client has disconnected, or has its answer. */
 static void let_go(struct http_server *server, struct http_connection *connection) {
     struct tally_entry *opening = connection != NULL ? connection->opening : NULL;
     const bool is_lingering = connection != NULL && connection->is_cut &&
@@ -228,8 +228,8 @@ static void notify(void *context, struct MHD_Connection *mhd, void **slot,
 
 /* ---- the server ---- */
 
-/* The answer leaves before the request was read, so its client may still be sending it. Of those
- * that are refused few are waited for: they are refused to save what waiting takes. */
+/* The answer leaves before the request was read, so its client may still be sending it. The server
+ * waits for few of the refused clients: they are refused to save what waiting takes. */
 static void refuse_connection(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
     const struct parley_bytes answer = server->options.full_answer;
@@ -273,7 +273,7 @@ static void run_turn(struct reactor_turn *turn) {
         }
     }
     http_look_at_ends(server);
-    http_go_on_with_queue(server); /* so that what became of it leaves in this turn */
+    http_go_on_with_queue(server); /* so that their results leave in this turn */
 }
 
 static int64_t turn_timeout_ms(struct reactor_turn *turn) {

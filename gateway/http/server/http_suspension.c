@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Suspending a connection until its request can go on, and resuming it.
+/* Suspends a connection until its request can continue, and resumes it.
  *
  * A connection is suspended for one of four reasons (enum http_wait) and resumed for that reason
  * alone, which takes effect in the next MHD_run. */
@@ -9,10 +9,11 @@
 
 #include <assert.h>
 
-/* A suspended connection does not see its client go. Of those that wait for an answer only the
- * streams' are watched: the others are answered within seconds, and are as many as messages. A
- * body that waits is not: what the client sent before it went is served all the same. Without
- * memory for the watch the next write shows that the client is gone. */
+/* A suspended connection does not notice that its client disconnects. Of those that wait for an
+ * answer only the streams' are watched: the others are answered within seconds, and are as many as
+ * messages. A
+ * waiting body is not: data that the client sent before is served all the same. Without memory for
+ * the watch the next write shows that the client has disconnected. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
     const bool is_long =

@@ -2,14 +2,15 @@
 
 /* Answers that leave while their request's body still arrives, and those that are open for hours:
  * written to the connection's socket here, since libmicrohttpd takes an answer only before a body
- * or after it, and walks through all that wait whenever one of them goes on (ADR 7). It goes on
- * reading and de-chunking the body, or keeps the connection suspended until the answer's end, and
- * then closes it.
+ * or after it, and walks through all that wait whenever one of them continues (ADR 7). It continues
+ * to read and de-chunk the body, or keeps the connection suspended until the answer's end, and then
+ * closes it.
  *
- * What a source gives is gathered in the server's one scratch buffer and leaves in one write. What
- * the socket does not take is the connection's, and until it is gone the source is not asked.
+ * The output of a source is gathered in the server's one scratch buffer and leaves in one write.
+ * Bytes that the socket does not accept are kept by the connection, and until they are sent the
+ * source is not asked.
  *
- * It deliberately calls nothing of libmicrohttpd's but by http_suspend and http_resume. */
+ * It deliberately calls libmicrohttpd only by http_suspend and http_resume. */
 
 #include "live_response.h"
 
@@ -25,7 +26,7 @@
 
 enum {
     PIECES_A_TURN = 4,          /* of one answer, before others have their turn */
-    SMALL_PIECE_BYTES = 2048,   /* what a source may give while many answers are held up … */
+    SMALL_PIECE_BYTES = 2048,   /* the output of a source while many answers are held up … */
     UNSENT_BYTES_MAX = 8 << 20, /* … since those hold as much together */
     SOURCE_BYTES_MIN = 1024,    /* with less room than that, a source is not asked for more */
     DISCARDED_BYTES_MAX = 256 * 1024,
@@ -118,7 +119,7 @@ static void finish(struct http_request *request, enum live_state state) {
     http_go_on(request);
 }
 
-/* Without memory, or with a client that takes nothing: close it, whatever else it has to say. */
+/* Without memory, or with a client that reads nothing: closes it, whatever is still unsent. */
 static void break_down(struct http_request *request) {
     request->has_failed = true;
     shutdown(request->connection->watch.fd, SHUT_RDWR);
@@ -150,7 +151,7 @@ static void break_down_held_up(struct reactor_timer *timer) {
 
 /* ---- writing ---- */
 
-/* Returns: how many bytes the socket took; all of them when the client is gone. */
+/* Returns: how many bytes the socket accepted; all of them when the client has disconnected. */
 static size_t send_some(struct http_request *request, struct parley_bytes bytes) {
     size_t sent = 0;
     while (sent < bytes.length && !request->is_gone) {
@@ -167,7 +168,7 @@ static size_t send_some(struct http_request *request, struct parley_bytes bytes)
     return bytes.length;
 }
 
-/* Keeps what the socket does not take. */
+/* Keeps the bytes that the socket does not accept. */
 static void send_or_keep(struct http_request *request, struct parley_bytes bytes) {
     struct parley_buffer *unsent = &request->connection->unsent;
     const size_t sent = send_some(request, bytes);
@@ -183,7 +184,7 @@ static void send_or_keep(struct http_request *request, struct parley_bytes bytes
     hold_up(request);
 }
 
-/* Sends what was kept. */
+/* Sends the kept bytes. */
 static void send_unsent(struct http_request *request) {
     struct http_connection *connection = request->connection;
     const struct parley_bytes left = {connection->unsent.data + connection->unsent_offset,
@@ -218,7 +219,7 @@ static size_t gather(struct http_request *request, char *data, size_t size) {
     return used;
 }
 
-/* In front of `end`, once a delivery: printf would cost more than all else of it.
+/* Writes before `end`, once per delivery: printf would cost more than all the rest of it.
  * Returns: where it begins. */
 static char *write_chunk_head(char *end, size_t length) {
     *--end = '\n';
@@ -229,8 +230,8 @@ static char *write_chunk_head(char *end, size_t length) {
     return end;
 }
 
-/* Around `length` bytes at scratch->piece: the chunk's head and end, the head of the answer in
- * front if it has not left yet, and the last chunk at the end. */
+/* Writes around `length` bytes at scratch->piece: the chunk's head and end, the head of the answer
+ * in front if it has not left so far, and the last chunk at the end. */
 static struct parley_bytes frame(struct http_request *request, struct http_scratch *scratch,
                                  size_t length) {
     struct parley_buffer *head = &request->connection->unsent;

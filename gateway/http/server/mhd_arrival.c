@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Connections that were handed to libmicrohttpd, until it says that they have begun. It may say so
- * at once or in a later MHD_run: what a connection begins with is kept here meanwhile, and found by
- * its descriptor. */
+ * at once or in a later MHD_run: until then the initial state of a connection is kept here, and
+ * found by its descriptor. */
 
 #include "http_internal.h"
 

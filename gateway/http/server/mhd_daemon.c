@@ -10,7 +10,7 @@
 
 enum { POOL_INCREMENT = 1024 };
 
-/* One thread calls a daemon. From 0.9.77 on libmicrohttpd locks for others, and lets a new
+/* One thread calls a daemon. From 0.9.77 on libmicrohttpd locks for others, and makes a new
  * connection wait for MHD_run, unless it is told. */
 #if MHD_VERSION >= 0x00097707
 enum { OF_ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
@@ -67,7 +67,7 @@ bool mhd_daemon_has_more(const struct mhd_daemon *daemon) {
 int64_t mhd_daemon_timeout_ms(struct mhd_daemon *daemon) {
     MHD_UNSIGNED_LONG_LONG wanted = 0;
     daemon->due_ms = -1;
-    /* It does not report what was resumed. */
+    /* It does not report resumed connections. */
     if (!daemon->is_due && MHD_get_timeout(daemon->mhd, &wanted) != MHD_YES) {
         return -1;
     }
@@ -76,7 +76,7 @@ int64_t mhd_daemon_timeout_ms(struct mhd_daemon *daemon) {
     return wanted_ms;
 }
 
-/* A second more, for those that http_deadline.c refuses with an answer. */
+/* One second more, for requests that http_deadline.c refuses with an answer. */
 static unsigned idle_timeout_s(const struct http_options *options) {
     return options->idle_timeout_s > 0 ? options->idle_timeout_s + 1 : 0;
 }

@@ -6,7 +6,7 @@
  *     its head is whole ──▶ mhd_handover_begin: the socket has a second descriptor, and
  *     libmicrohttpd, which has not seen the head, is shown the connection's end
  *       ──▶ it closes its descriptor ──▶ mhd_handover_next: the other daemon gets the second one
- *       ──▶ mhd_handover_give: and what the connection knew and had received
+ *       ──▶ mhd_handover_give: and the state and received data of the connection
  *
  * There the head is read once more. Without a descriptor for it a request is served where it is. */
 

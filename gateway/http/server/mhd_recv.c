@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* libmicrohttpd 0.9.75 reads sockets by recv, accepts what can be read in two ways, answers some of
- * what it does not accept by itself (twice, with a page of its own, or not at all), and spins when
- * its pool is full. None of that can be configured, nor how it reads. So its recv is parley's: this
- * program defines the symbol, which the dynamic linker prefers to the C library's, and what
- * libmicrohttpd then reads is what it does well with (ADR 9):
+/* libmicrohttpd 0.9.75 reads sockets by recv, accepts ambiguous input, answers some of the input
+ * that it rejects by itself (twice, with a page of its own, or not at all), and spins when its pool
+ * is full. None of that can be configured, nor how it reads. So its recv is parley's: this program
+ * defines the symbol, which the dynamic linker prefers to the C library's, and libmicrohttpd then
+ * reads only input that it handles well (ADR 9):
  *
- *   - a head when it is whole, was read by http_head.c, and rewritten: a refused one as a
+ *   - a head when it is complete, was read by http_head.c, and rewritten: a refused one as a
  *     request without a body, which http_server.c refuses when it comes to it;
  *   - a body that is whole with its head, or placeholders for its pieces, which are read into one
  *     buffer of the server (ADR 10), up to its end or to where its framing breaks;
- *   - the next request when this one is over.
+ *   - the next request when this one has ended.
  *
  * The cost is a copy of the head. There are no more system calls; often there is one less, since a
  * connection that is resumed for its answer would read first.
@@ -29,7 +29,7 @@
 #include "http_internal.h"
 
 enum {
-    EMPTY_LINES_MAX = 8, /* before a request: a client could send them for ever */
+    EMPTY_LINES_MAX = 8, /* before a request: a client could send them forever */
     MARGIN_BYTES = 32,   /* that the head of a sound request may be longer when it is rewritten */
     FD_TABLE_MIN = 64,
 };
@@ -38,7 +38,7 @@ static _Thread_local struct http_server *running;
 
 static ssize_t read_for(struct http_connection *connection, char *out, size_t size);
 
-/* The name in C differs, for <sys/socket.h> may define recv as an inline function. */
+/* The name in C differs, since <sys/socket.h> may define recv as an inline function. */
 ssize_t mhd_recv_recv(int fd, void *buffer, size_t size, int flags) __asm__("recv")
     __attribute__((visibility("default"), used));
 
@@ -88,7 +88,8 @@ static ssize_t take_head(struct http_connection *connection, struct parley_bytes
     return 0;
 }
 
-/* Where the empty line ends; 0: it has not come. `from`: what was looked at before. */
+/* Returns the end of the empty line; 0 if it has not come. `from`: the offset up to which it was
+ * checked before. */
 static size_t head_end(struct parley_bytes bytes, size_t from) {
     const char *at = bytes.data + from, *const end = bytes.data + bytes.length;
     const char *line_end;
@@ -101,7 +102,7 @@ static size_t head_end(struct parley_bytes bytes, size_t from) {
     return 0;
 }
 
-/* The body comes in pieces, of which the first begins after the head, unless it has to wait. */
+/* The body comes in pieces, of which the first begins after the head, unless it must wait. */
 static ssize_t begin_pieces(struct http_connection *connection, char *out, size_t length,
                             size_t end, size_t *in_piece) {
     if (connection->head.expects_continue) {
@@ -113,7 +114,7 @@ static ssize_t begin_pieces(struct http_connection *connection, char *out, size_
     return (ssize_t)http_head_write(&connection->head, true, out);
 }
 
-/* The connection moves to the other daemon, with what came from the head on: libmicrohttpd is shown
+/* The connection moves to the other daemon, with the data from the head on: libmicrohttpd is shown
  * its end (mhd_handover.c).  Returns: as recv. */
 static ssize_t leave(struct mhd_recv *wire, struct parley_bytes taken) {
     mhd_recv_put_back(wire, taken.data, taken.length);
@@ -175,7 +176,7 @@ static bool skip_empty_lines(struct mhd_recv *wire) {
     return wire->empty_lines > EMPTY_LINES_MAX;
 }
 
-/* The head is what is pending, or the start of it. */
+/* The pending bytes are the head, or the start of it. */
 static ssize_t gather_head(struct http_connection *connection, char *out, size_t size) {
     struct mhd_recv *wire = &connection->wire;
     struct parley_buffer *pending = &wire->pending;

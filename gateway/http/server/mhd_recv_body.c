@@ -18,8 +18,9 @@ enum {
     PLACEHOLDER_MIN_BYTES = PLACEHOLDER_FRAME_BYTES + 1,
 };
 
-/* How much of a body is read at once. What its handler does not take is kept, so while much is kept
- * only a little is read. Of a body of known length, hardly more than the body is read. */
+/* Returns how much of a body is read at once. Bytes that its handler does not take are kept, so
+ * while many are kept only a few are read. Of a body of known length, hardly more than the body is
+ * read. */
 static size_t piece_size(const struct http_connection *connection) {
     const struct mhd_recv *wire = &connection->wire;
     const bool is_crowded = connection->daemon->server->kept_bytes >= KEPT_BYTES_MAX;
@@ -49,7 +50,7 @@ static struct parley_bytes unframe_counted(struct mhd_recv *wire, char *data, si
     return (struct parley_bytes){data, used};
 }
 
-/* What follows a fault is dropped: the connection is closed after the answer. */
+/* Data after a fault is dropped: the connection is closed after the answer. */
 static struct parley_bytes unframe_chunks(struct mhd_recv *wire, char *data, size_t length) {
     size_t used = 0;
     const struct parley_bytes body = http_chunks_gather(&wire->chunks, data, length, &used);
@@ -72,7 +73,7 @@ static void watch_for_end(struct http_connection *connection) {
     if (connection->has_half_closed || wire->has_ended || has_failed) {
         http_look_later(connection);
     } else if (!connection->is_watched) {
-        (void)http_watch(connection, 0); /* without memory the idle timeout has to do */
+        (void)http_watch(connection, 0); /* without memory the idle timeout must suffice */
     }
 }
 
@@ -91,7 +92,7 @@ static size_t write_placeholder(char *out, size_t length) {
 
 static const char last_chunk[] = "0\r\n\r\n";
 
-/* The body is not read any further: for libmicrohttpd it ends here. */
+/* The body is not read further: for libmicrohttpd it ends here. */
 static size_t cut_off(struct http_connection *connection, unsigned status, const char *fault,
                       char *out) {
     struct mhd_recv *wire = &connection->wire;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What comes from a connection's socket, and what of it has to wait: it came, and was not given to
+/* Reads a connection's socket, and keeps the data that must wait: received, and not given to
  * libmicrohttpd. */
 
 #include <errno.h>
@@ -8,9 +8,9 @@
 
 #include "http_internal.h"
 
-/* recv by another name. ThreadSanitizer, whose recv is hidden by parley's, learns from what a
- * recvmsg has read that it came after what was written at the other end; from recvfrom it does not,
- * and takes what libraries hand from thread to thread through NATS for a race. */
+/* recv by another name. ThreadSanitizer, whose recv is hidden by parley's, learns from the data
+ * read by recvmsg that it came after the write at the other end; from recvfrom it does not, and
+ * takes data that libraries pass from thread to thread through NATS for a race. */
 ssize_t mhd_recv_read(int fd, void *buffer, size_t size, int flags) {
 #ifdef __SANITIZE_THREAD__
     struct iovec piece = {.iov_base = buffer, .iov_len = size};
@@ -41,7 +41,7 @@ void mhd_recv_drop(struct mhd_recv *wire, size_t length) {
     }
 }
 
-/* What was pending, and what the socket has.  As recv. */
+/* Takes the pending bytes, then reads the socket.  As recv. */
 ssize_t mhd_recv_take(struct http_connection *connection, char *out, size_t size) {
     struct mhd_recv *wire = &connection->wire;
     const size_t pending = wire->pending.length < size ? wire->pending.length : size;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What parley relies on of libmicrohttpd, and has seen in 0.9.75, 1.0.1 and 1.0.10, is more than
- * its header promises. So before others are served a server of its own answers some requests, which
- * fail where one of these does not hold:
+/* parley relies on more of libmicrohttpd, as seen in 0.9.75, 1.0.1 and 1.0.10, than its header
+ * promises. So before clients are served a server of its own answers some requests, which fail
+ * where one of these properties does not hold:
  *
  *   - It reads from a connection by `recv`, which is parley's (mhd_recv.c, ADR 9), and calls back
  *     for what it has read before it reads from another connection.
@@ -13,7 +13,8 @@
  *   - It accepts the head that http_head_write makes, at the level of strictness that it has by
  *     itself: 1.0 wants a Host.
  *   - A connection that is suspended and resumed is read from without an event (http_look_again).
- *   - What waits for an answer (MHD_queue_response) at the end of its body may be suspended there
+ *   - A request that waits for an answer (MHD_queue_response) at the end of its body may be
+ * suspended there
  *     and resumed later.
  *   - An answer that parley writes itself (live_response.c) is not followed by another.
  *
@@ -48,7 +49,7 @@ struct trial {
     } name;
     socklen_t name_length;
     /* The thread's: of the present request. */
-    struct http_request *request; /* NULL: it is over */
+    struct http_request *request; /* NULL when it has ended */
     char body[BODY_MAX];
     size_t body_length;
     bool has_given;
@@ -213,7 +214,7 @@ static bool ends_with(const char *text, size_t length, const char *end) {
     return length >= end_length && memcmp(text + length - end_length, end, end_length) == 0;
 }
 
-/* Returns: whether it was answered as it should; *out: what was read. */
+/* Returns: whether the answer was as expected; *out: the bytes read. */
 static bool ask(const struct trial *trial, const struct trial_step *step, char out[ANSWER_MAX]) {
     const size_t request_length = strlen(step->request);
     size_t length = 0;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Connections from which libmicrohttpd has to read although there is no event, and the
+/* Connections from which libmicrohttpd must read although there is no event, and the
  * watch that reports a client's end. */
 
 #include "http_internal.h"
@@ -35,7 +35,7 @@ void http_watch_idle(struct http_connection *connection) {
     if (connection->has_half_closed) {
         http_look_later(connection);
     } else if (!connection->is_watched && !request->has_waited && !is_closing) {
-        (void)http_watch(connection, 0); /* without memory the idle timeout has to do */
+        (void)http_watch(connection, 0); /* without memory the idle timeout must suffice */
     }
 }
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Certificates, keys and what is negotiated. Each load makes an SSL_CTX of its own, with ticket
- * keys of its own: a session from before a reload is not resumed, so a client whose authority was
- * removed has to show a certificate again.
+/* Certificates, keys and the negotiated parameters. Each load makes an SSL_CTX of its own, with
+ * ticket keys of its own: a session from before a reload is not resumed, so a client whose
+ * authority was removed must show a certificate again.
  *
  * Nothing here asks for a passphrase, looks up names, or fetches revocation lists. */
 
@@ -47,7 +47,7 @@ static enum parley_status fail(char error[TLS_ERROR_MAX], const char *path, cons
     return PARLEY_E_IO;
 }
 
-/* OpenSSL's reason follows, for what has no sentence of ours. */
+/* Appends OpenSSL's reason, for errors without a sentence of ours. */
 static enum parley_status fail_because(char error[TLS_ERROR_MAX], const char *path,
                                        const char *what) {
     const unsigned long code = ERR_peek_last_error();
@@ -64,7 +64,8 @@ static enum parley_status fail_to_read(char error[TLS_ERROR_MAX], const char *pa
     return fail(error, path, why);
 }
 
-/* A named pipe would hold up a reload, and with it the reactor, until somebody writes to it. */
+/* A named pipe would block a reload, and with it the reactor, until another process writes to
+ * it. */
 static enum parley_status open_regular(const char *path, char error[TLS_ERROR_MAX], int *out_fd) {
     struct stat file;
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK);
@@ -83,7 +84,7 @@ static enum parley_status open_regular(const char *path, char error[TLS_ERROR_MA
     return PARLEY_OK;
 }
 
-/* OpenSSL says that a file is missing in three lines; the system says it in one. */
+/* OpenSSL reports a missing file in three lines; the system does it in one. */
 static enum parley_status check_readable(const char *path, char error[TLS_ERROR_MAX]) {
     int fd;
     PARLEY_TRY(open_regular(path, error, &fd));
@@ -100,7 +101,7 @@ static int give_no_passphrase(char *out, int size, int is_writing, void *context
     return -1;
 }
 
-/* The group may read it, for a system's group of those that may (0640). */
+/* The group may read it, for a system's group of permitted users (0640). */
 static enum parley_status check_mode(int fd, const char *path, char error[TLS_ERROR_MAX]) {
     struct stat file;
     if (fstat(fd, &file) != 0) {
@@ -115,7 +116,7 @@ static enum parley_status check_mode(int fd, const char *path, char error[TLS_ER
     return PARLEY_OK;
 }
 
-/* What is read is what was checked, and leaves no copy in memory. */
+/* The file read is the one that was checked, and leaves no copy in memory. */
 static enum parley_status read_key(int fd, const char *path, char error[TLS_ERROR_MAX],
                                    EVP_PKEY **out) {
     char *text = OPENSSL_malloc(KEY_FILE_BYTES_MAX);
@@ -177,7 +178,7 @@ static enum parley_status use_certificate(SSL_CTX *ctx, const char *path,
     return PARLEY_OK;
 }
 
-/* A certificate is asked for and verified; what its name may do is not decided here. */
+/* A certificate is requested and verified; the permissions of its name are not decided here. */
 static enum parley_status use_client_ca(SSL_CTX *ctx, const struct tls_files *files,
                                         char error[TLS_ERROR_MAX]) {
     const char *path = files->client_ca;
@@ -201,7 +202,7 @@ static enum parley_status use_client_ca(SSL_CTX *ctx, const struct tls_files *fi
 
 /* ---- what is negotiated ---- */
 
-/* Clients that know HTTP/2 only get an alert that says so. */
+/* Clients that only support HTTP/2 get an alert that says so. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length,
                            const unsigned char *offered, unsigned length, void *context) {
     static const unsigned char http_1_1[] = "\x08http/1.1";
@@ -215,8 +216,8 @@ static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *o
     return SSL_TLSEXT_ERR_OK;
 }
 
-/* That a client's end without close_notify is an end like any other is HTTP's custom: its framing
- * says whether a request is whole (RFC 9112, section 9.8). */
+/* HTTP treats a client's end without close_notify as an ordinary end: its framing says whether a
+ * request is complete (RFC 9112, section 9.8). */
 static bool choose_options(SSL_CTX *ctx) {
     unsigned char session_context[SSL_MAX_SID_CTX_LENGTH];
     SSL_CTX_set_options(ctx, SSL_OP_NO_COMPRESSION | SSL_OP_NO_RENEGOTIATION |

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A connection's beginning. Nothing is made for it before its first byte, which also shows whether
- * it speaks TLS at all. */
+/* The beginning of a connection. Nothing is allocated for it before its first byte, which also
+ * shows whether it speaks TLS at all. */
 
 #include "tls_internal.h"
 
@@ -26,7 +26,7 @@ static void refuse_plain_text(struct tls_connection *connection) {
     tls_linger(connection);
 }
 
-/* Returns: whether there is a handshake to go on with. */
+/* Returns: whether there is a handshake to continue. */
 static bool begin(struct tls_connection *connection) {
     char first;
     const ssize_t count = recv(connection->net.fd, &first, 1, MSG_PEEK | MSG_DONTWAIT);

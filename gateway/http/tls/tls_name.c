@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Names of certificates. They come from those who had the certificates signed, so what is not plain
- * visible ASCII (a NUL, a blank that looks like another name) is no name. */
+/* Names of certificates. They come from those who had the certificates signed, so a text with
+ * anything but visible ASCII (a NUL, a blank that looks like another name) is not a name. */
 
 #include "tls_name.h"
 
@@ -53,7 +53,7 @@ static void read_alternative(const GENERAL_NAMES *names, char out[TLS_NAME_MAX])
     }
 }
 
-/* Of several common names none is the one. */
+/* With several common names, none is used. */
 static void read_common(const X509 *certificate, char out[TLS_NAME_MAX]) {
     const X509_NAME *subject = X509_get_subject_name(certificate);
     const int first = X509_NAME_get_index_by_NID(subject, NID_commonName, -1);
@@ -77,7 +77,7 @@ void tls_name_read(const struct x509_st *certificate, char out[TLS_NAME_MAX]) {
     GENERAL_NAMES *names = X509_get_ext_d2i(certificate, NID_subject_alt_name, &found, NULL);
     if (names != NULL) {
         read_alternative(names, out);
-    } else if (found == -1) { /* there are none; -2: several extensions, else unreadable */
+    } else if (found == -1) { /* there are none; -2: several extensions, otherwise unreadable */
         read_common(certificate, out);
     }
     GENERAL_NAMES_free(names);

@@ -2,9 +2,9 @@
 
 /* An open connection: its bytes, decrypted and encrypted, between the client's socket and the pair
  * of sockets whose other end serves it. The two directions are independent, so that each half can
- * end by itself. What is on its way is in the server's one piece; only what a sink does not take is
- * held, up to a piece in each direction, and then its source is not read: so the back-pressure of a
- * client that reads nothing, or of a server that takes nothing, goes through. */
+ * end by itself. Data on its way is in the server's one piece; only data that a sink does not
+ * accept is held, up to a piece in each direction, and then its source is not read: so the
+ * back-pressure of a client that reads nothing, or of a server that takes nothing, is passed on. */
 
 #include "tls_internal.h"
 
@@ -36,7 +36,7 @@ static void drop(struct tls_flow *flow) {
     flow->held_offset = flow->held_length = 0;
 }
 
-/* Of `bytes`, which are held or on their way, the sink took `taken`.
+/* The sink accepted `taken` of `bytes`, which are held or on their way.
  * Returns: false without memory. */
 static bool keep(struct tls_flow *flow, struct parley_bytes bytes, size_t taken) {
     if (taken == bytes.length) {
@@ -64,8 +64,8 @@ static void end_in(struct tls_connection *connection) {
     shutdown(connection->plain.fd, SHUT_WR);
 }
 
-/* Nothing can be sent any more: the other end sees it when it writes. What it has written is thrown
- * away, for it may wait for room. */
+/* Nothing can be sent from now on: the other end notices it when it writes. Data that it has
+ * written is discarded, since it may wait for room. */
 static void break_out(struct tls_connection *connection) {
     char *piece = connection->server->piece;
     connection->out.phase = TLS_OVER;
@@ -80,7 +80,7 @@ static void lose(struct tls_connection *connection) {
     break_out(connection);
 }
 
-/* SSL_read, SSL_write or SSL_shutdown could not do what it was to do for `flow`. An error of the
+/* SSL_read, SSL_write or SSL_shutdown could not complete its work for `flow`. An error of the
  * socket is reported as the client's end where that came before it. */
 static void settle(struct tls_connection *connection, struct tls_flow *flow, int result) {
     const int error = SSL_get_error(connection->ssl, result);
@@ -89,10 +89,10 @@ static void settle(struct tls_connection *connection, struct tls_flow *flow, int
     } else if (error == SSL_ERROR_WANT_WRITE) {
         flow->awaits = TLS_AWAITS_NET_OUT;
     } else if (error != SSL_ERROR_SSL && flow == &connection->out) {
-        break_out(connection); /* what came before may still be there to read */
+        break_out(connection); /* earlier data may still be there to read */
     } else if (error == SSL_ERROR_ZERO_RETURN) {
         end_in(connection);
-    } else { /* the client broke TLS, or is gone */
+    } else { /* the client broke TLS, or has disconnected */
         lose(connection);
     }
 }
@@ -103,7 +103,7 @@ static void push_in(struct tls_connection *connection, struct parley_bytes bytes
     const ssize_t count =
         send(connection->plain.fd, bytes.data, bytes.length, MSG_DONTWAIT | MSG_NOSIGNAL);
     if (count < 0 && errno != EAGAIN && errno != EINTR) {
-        connection->in.phase = TLS_OVER; /* nobody reads it */
+        connection->in.phase = TLS_OVER; /* it has no reader */
         drop(&connection->in);
         return;
     }
@@ -160,7 +160,7 @@ static void pull_out(struct tls_connection *connection) {
     }
 }
 
-/* A close that discards what is unsent resets the connection. */
+/* Closing with unsent data resets the connection. */
 static void reset_on_close(struct tls_connection *connection) {
     const struct linger none = {.l_onoff = 1};
     setsockopt(connection->net.fd, SOL_SOCKET, SO_LINGER, &none, sizeof none);
@@ -209,7 +209,7 @@ static void move_out(struct tls_connection *connection) {
     }
 }
 
-/* Reads what nobody wants.  Returns: whether there may be more. */
+/* Reads and discards data.  Returns: whether there may be more. */
 static bool discard(struct tls_connection *connection) {
     char *piece = connection->server->piece;
     ssize_t count = 0;
@@ -242,7 +242,7 @@ static void go_on_open(struct tls_connection *connection) {
     }
 }
 
-/* What the client still sends would keep it from reading. */
+/* Data that the client still sends would keep it from reading. */
 static void go_on_closing(struct tls_connection *connection) {
     (void)discard(connection);
     move_out(connection);

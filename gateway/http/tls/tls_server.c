@@ -2,9 +2,10 @@
 
 /* A reactor's TLS connections: their events, their turns, their time limits and their number.
  *
- * Whatever an event makes possible happens in the turn, once for each connection. A handshake costs
- * a signature, which takes up to a few milliseconds, so a turn takes no more of them than fit a
- * short time; the others have theirs in the next one, after what is open had its own. */
+ * All work that an event makes possible is done in the turn, once for each connection. A handshake
+ * costs a signature, which takes up to a few milliseconds, so a turn does only as many of them as
+ * fit a short time; the others have theirs in the next one, after open connections had their
+ * turn. */
 
 #include "tls_internal.h"
 
@@ -263,7 +264,7 @@ static void end_all(struct tls_queue *queue) {
     reactor_timer_clear(queue->server->reactor, &queue->timer);
 }
 
-/* From the newest on: an older one that had this descriptor has not noticed its end yet. */
+/* Searches from the newest on: an older one that had this descriptor has not noticed its end. */
 static struct tls_connection *find_given(struct tls_server *server, int plain_fd) {
     struct tls_connection *connection;
     TAILQ_FOREACH_REVERSE(connection, &server->queues[TLS_QUEUE_OPEN].connections, tls_list,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A connection's socket as OpenSSL sees it. Its own socket BIO would raise SIGPIPE, and would read
- * once more after each read that took all there was. */
+ * once more after each read that drained the socket. */
 
 #include "tls_internal.h"
 
