@@ -47,7 +47,7 @@ static bool is_token(struct parley_bytes text) {
     return text.length > 0 && text.length <= TOKEN_MAX;
 }
 
-/* First tokens that are in use for something else; those of what was refused, on any server. */
+/* First tokens that have another use; those of the streams of refused messages, on any server. */
 static bool is_taken(struct parley_bytes token) {
     static const char *const taken[] = {"_INBOX", "_parley", "rejected"};
     static const char beginning[] = "rejected_";
@@ -168,7 +168,7 @@ static enum parley_status name_families(struct channel *channel, struct parley_a
     return name_below(channel, families != NULL ? families : all, arena, &channel->families);
 }
 
-/* Fleets do not share their facts: copies of a fleet use the same ids. */
+/* Fleets do not share facts: copies of a fleet use equal ids. */
 static enum parley_status name_facts(struct channel *channel, struct parley_arena *arena) {
     const struct parley_facts_kind *facts = channel->protocol->facts;
     if (facts == NULL || facts->bucket == NULL) {
@@ -230,8 +230,8 @@ static enum parley_status read_prefixes(const char *prefixes, struct channel *ch
 }
 
 /* "fleet-a", "fleet-a~claims": all prefixes, in the order of the protocols. No prefix has a tilde,
- * and no two protocols on one NATS have the same: another server's are the same if it is of the
- * same fleet.  Returns: NULL: no memory. */
+ * and no two protocols on one NATS share one: another server's are equal if it belongs to this
+ * fleet.  Returns: NULL without memory. */
 static const char *join_prefixes(const struct channel *channels, struct parley_arena *arena) {
     const char *all = "";
     for (size_t i = 0; all != NULL && i < parley_protocol_count(); i++) {
@@ -242,7 +242,7 @@ static const char *join_prefixes(const struct channel *channels, struct parley_a
     return all;
 }
 
-/* Of all protocols: so it is the fleet's, by all of its prefixes. */
+/* The channel is shared by all protocols: so it is the fleet's, named by all of its prefixes. */
 static enum parley_status name_rejected(const struct channel *channels, struct channel *out,
                                         struct parley_arena *arena, char error[CHANNEL_ERROR_MAX]) {
     const char *prefixes = join_prefixes(channels, arena);

@@ -16,7 +16,7 @@ static void *allocate_or_end(size_t size) {
 
 void jansson_set_up(void) {
     json_set_alloc_funcs(allocate_or_end, free);
-    json_object_seed(0); /* else the first two threads would race for it */
+    json_object_seed(0); /* otherwise the first two threads would race for it */
 }
 
 const char *jansson_library_version(void) {

@@ -16,7 +16,7 @@ bool trace_is_sampled(const struct trace *trace) {
     return (trace->flags & SAMPLED) != 0;
 }
 
-/* The value of a digit; -1: it is none. Upper case is not allowed. */
+/* The value of a digit; -1 if it is not one. Upper case is not allowed. */
 static int hex_value(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
@@ -42,7 +42,7 @@ static bool is_visible(const char *text) {
     return *text == '\0';
 }
 
-/* Whether what follows the flags can be of a version like this one. */
+/* Whether the text after the flags is possible in a version like this one. */
 static bool has_known_end(const char *text, size_t length) {
     const char *end = text + TRACE_PARENT_LENGTH;
     return strncmp(text, "00", 2) == 0

@@ -34,7 +34,7 @@ static const struct log_event_row rows[LOG_EVENT_COUNT] = {
 #undef X
 };
 
-/* How many lines of an event may be written: the bucket is full at first. */
+/* The number of lines of an event that may be written: the bucket is full at first. */
 struct bucket {
     int64_t empty_us; /* on the monotonic clock: when it would be empty, had nothing been taken */
     uint64_t left_out;
@@ -43,9 +43,10 @@ struct bucket {
 /* The process has one log, as it has one standard error. */
 static struct {
     atomic_int level;
-    pthread_mutex_t lock; /* of what follows; held while a line is written, which does not wait */
+    pthread_mutex_t lock; /* of the members below; held while a line is written, which does not
+                             wait */
     struct log_options options;
-    int terminal_fd; /* where lines are written instead of options.fd; -1: there */
+    int terminal_fd; /* lines are written to it instead of options.fd; -1: to that */
     struct bucket buckets[LOG_EVENT_COUNT];
     bool is_torn; /* the last line was not written to its end */
 } the_log = {.level = LOG_LEVEL_INFO,
@@ -54,8 +55,8 @@ static struct {
              .terminal_fd = -1};
 
 /* A terminal that is nearly full says that it is ready, and then a write waits. So it is opened
- * once more: O_NONBLOCK on `fd` itself would hold for the shell, too.  Returns: -1: it is none, or
- * cannot be opened. */
+ * once more: O_NONBLOCK on `fd` itself would apply to the shell, too.  Returns: -1 if it is not a
+ * terminal, or cannot be opened. */
 static int open_terminal(int fd) {
     char path[32];
     if (!isatty(fd)) {
@@ -106,7 +107,7 @@ static bool take(struct bucket *bucket, unsigned per_s, int64_t now) {
     return true;
 }
 
-/* Whether a line may be written; what it has to report then is taken. */
+/* Whether a line may be written; takes the number that it must report then. */
 static bool admit(enum log_event event, uint64_t *out_left_out) {
     struct bucket *bucket = &the_log.buckets[event];
     pthread_mutex_lock(&the_log.lock);
@@ -160,7 +161,7 @@ static void add_field(struct log_line *line, const struct log_field *field) {
     }
 }
 
-/* Whether the table says that the event has this field; where asserts are compiled. */
+/* Whether the table lists this field for the event; where asserts are compiled. */
 __attribute__((unused)) static bool is_listed(const struct log_event_row *row, const char *key) {
     const size_t length = strlen(key);
     for (const char *at = row->fields; (at = strstr(at, key)) != NULL; at += length) {
@@ -189,7 +190,7 @@ static void put_together(struct log_line *line, const struct log_event_row *row,
     log_line_end(line);
 }
 
-/* Whether the descriptor takes a line now. A pipe says so only while it has PIPE_BUF bytes free,
+/* Whether the descriptor accepts a line now. A pipe says so only while it has PIPE_BUF bytes free,
  * which no line exceeds. (O_NONBLOCK would be the terminal's and the shell's, too.) */
 static bool has_room(int fd) {
     struct pollfd poll_fd = {.fd = fd, .events = POLLOUT};
@@ -205,7 +206,7 @@ static ssize_t write_now(int fd, const char *text, size_t length) {
     return has_room(fd) ? write(fd, text, length) : -1;
 }
 
-/* The start of a line that was torn by a full disk or terminal is ended first, and by the same
+/* Ends the start of a line that was torn by a full disk or terminal first, and by the same
  * write. */
 static bool emit(const struct log_line *line) {
     char text[LOG_LINE_MAX + 1];

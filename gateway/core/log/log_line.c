@@ -54,15 +54,16 @@ static uint32_t code_point(const char *at, size_t length) {
     return code;
 }
 
-/* What moves the cursor, ends a line somewhere, or changes the order in which text is shown: the
- * controls of ASCII and ISO 6429, the separators and the bidirectional formatting of Unicode. */
+/* Whether a character moves the cursor, ends a line somewhere, or changes the order in which text
+ * is shown: the controls of ASCII and ISO 6429, the separators and the bidirectional formatting of
+ * Unicode. */
 static bool is_control(uint32_t code) {
     return code < 0x20 || (code >= 0x7F && code < 0xA0) || code == 0x061C ||
            (code >= 0x200E && code <= 0x200F) || (code >= 0x2028 && code <= 0x202E) ||
            (code >= 0x2066 && code <= 0x2069) || code == 0xFEFF;
 }
 
-/* Writes the character at `at` as it stands within quotes.  Returns: how many bytes were written;
+/* Writes the character at `at` in its form within quotes.  Returns: how many bytes were written;
  * *out_read: how many were read. */
 static size_t escape(const char *at, size_t left, char out[ESCAPE_MAX + 1], size_t *out_read) {
     const size_t length = text_utf8_sequence(at, left);
@@ -100,7 +101,7 @@ static bool append_quoted(struct log_line *line, struct parley_bytes value) {
     return has_room && append_text(line, "\"");
 }
 
-/* Of logfmt: what needs no quotes. */
+/* Whether a value of logfmt needs no quotes. */
 static bool is_bare(struct parley_bytes value) {
     for (size_t i = 0; i < value.length; i++) {
         const unsigned char c = (unsigned char)value.data[i];

@@ -46,7 +46,8 @@ static void write_bound(const struct exposition *exposition, uint64_t ns) {
     }
 }
 
-/* The labels of a sample; `le`: the bound of its bucket, NULL: it is none, UINT64_MAX: infinite. */
+/* Writes the labels of a sample; `le`: the bound of its bucket, NULL if it is not one, UINT64_MAX:
+ * infinite. */
 static void write_labels(const struct exposition *exposition, const char *const labels[],
                          const uint64_t *le) {
     struct parley_buffer *out = exposition->out;

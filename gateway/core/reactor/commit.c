@@ -37,7 +37,7 @@ static int sync_all(int fd) {
     return syncfs(fd);
 }
 
-/* Returns: the number of the next one; 0: it is stopped. */
+/* Returns: the number of the next one; 0 when stopped. */
 static uint64_t wait_for_work(struct commit *commit) {
     pthread_mutex_lock(&commit->lock);
     while (commit->wanted <= commit->begun && !commit->is_stopped) {
@@ -177,7 +177,7 @@ void commit_wait_begin(struct commit_queue *queue, struct commit_wait *wait) {
     TAILQ_INSERT_TAIL(&queue->waits, wait, links);
     atomic_store(&queue->is_waiting, true); /* before a sync that it asks for can end */
     pthread_mutex_lock(&commit->lock);
-    wait->sync = commit->begun + 1; /* one that has begun may have passed what was written */
+    wait->sync = commit->begun + 1; /* one that has begun may have missed data written since */
     if (commit->wanted < wait->sync) {
         commit->wanted = wait->sync;
         pthread_cond_signal(&commit->work);

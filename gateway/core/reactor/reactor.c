@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The event loop. It takes a lock in one place only: for work that another thread posts. Timers are
- * a sorted list, since a reactor has few of them: whatever has a deadline per message keeps its own
- * queue, and one timer for the head of that. */
+ * a sorted list, since a reactor has few of them: modules with a deadline per message keep a queue
+ * of their own, and one timer for its head. */
 
 #include "reactor.h"
 

@@ -14,7 +14,7 @@
 enum { SLOTS_AT_FIRST = 16 };
 
 struct slot {
-    struct waiter *place; /* NULL: free */
+    struct waiter *place; /* NULL if free */
     uint64_t number;      /* of the stay */
     uint32_t next;        /* when it is free: the next one that is */
     bool is_woken;
@@ -30,10 +30,10 @@ struct waiters {
     bool is_draining;
     atomic_bool has_woken;
 
-    pthread_mutex_t lock;           /* of what follows */
+    pthread_mutex_t lock;           /* of the members below */
     struct slot *slots;             /* written on the reactor's thread alone, but for is_woken */
     uint32_t *woken;                /* the slots that were, as many as there is room for slots */
-    uint32_t slot_count, free_slot; /* free_slot == slot_count: none is */
+    uint32_t slot_count, free_slot; /* free_slot == slot_count if none is */
     uint32_t woken_count;
 };
 
@@ -85,7 +85,7 @@ static void give_slot(struct waiters *waiters, uint32_t number) {
     pthread_mutex_unlock(&waiters->lock);
 }
 
-/* Of one that was woken; NULL: it has left meanwhile. */
+/* Takes one that was woken; NULL if it has left in the meantime. */
 static struct waiter *next_woken(struct waiters *waiters, bool *has_more) {
     struct waiter *place = NULL;
     pthread_mutex_lock(&waiters->lock);
@@ -116,7 +116,7 @@ static void set_timer(struct waiters *waiters) {
     }
 }
 
-/* From the end, for most wait as long as those before them. */
+/* Searches from the end, since most wait as long as those before them. */
 static void insert(struct waiters *waiters, struct waiter *place) {
     struct waiter *before = TAILQ_LAST(&waiters->parked, waiters_places);
     while (before != NULL && before->due_ms > place->due_ms) {
@@ -207,7 +207,7 @@ void waiter_wake(struct waiter_ticket ticket) {
     }
 }
 
-/* Those that are woken meanwhile too, since each ends a stay. */
+/* Also handles places that are woken while it runs, since each ends a stay. */
 static void run_turn(struct reactor_turn *turn) {
     struct waiters *waiters = OWNER_OF(turn, struct waiters, turn);
     if (!atomic_exchange(&waiters->has_woken, false)) {

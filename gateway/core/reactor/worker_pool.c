@@ -46,8 +46,8 @@ static void run_task(struct worker_pool *pool, struct worker_pool_task *task) {
         completions->running_count--;
         TAILQ_INSERT_TAIL(&completions->done, task, links);
         atomic_store(&completions->has_done, true);
-        reactor_wake(
-            completions->reactor); /* with the lock: the queue cannot be closed meanwhile */
+        reactor_wake(completions->reactor); /* with the lock: so the queue cannot be closed at the
+                                               same time */
         pthread_cond_broadcast(&pool->gone);
     }
 }
