@@ -22,7 +22,7 @@ struct refusals {
     size_t delayed_count;
 };
 
-/* An answer that is not due yet. */
+/* An answer that is still delayed. */
 struct delayed {
     struct refusals *refusals;
     struct http_request *request;
@@ -32,7 +32,7 @@ struct delayed {
 };
 
 static const struct answer {
-    const char *challenge, *detail, *log; /* NULL: nobody has tried anything */
+    const char *challenge, *detail, *log; /* NULL if no credentials were tried */
 } answers[AUTH_ERROR_COUNT] = {
     [AUTH_ERROR_NOTHING_SHOWN] =
         {
@@ -162,7 +162,7 @@ static bool delay(struct refusals *refusals, struct http_request *request, enum 
 
 /* ---- now ---- */
 
-/* Nobody makes the server read much before being let in. Returns: whether it is cut off. */
+/* No client can make the server read much before it is admitted. Returns: whether it is cut off. */
 static bool cut_long_body(struct http_request *request) {
     const int64_t length = http_request_content_length(request);
     if (length >= 0 && length <= BODY_READ_MAX) {

@@ -16,24 +16,24 @@
 #include "jwt_cache.h"
 #include "auth_error.h"
 
-/* A longer header is verified for each request: what is kept must not cost much memory. */
+/* A longer header is verified for each request: kept state must not cost much memory. */
 enum { SHOWN_MAX = 2048 };
 
-/* What is kept with a connection: who it is, by what it showed. */
+/* The state kept with a connection: its principal, and the credentials that proved it. */
 struct pass {
     const struct principal *principal;
-    struct principal *reference; /* to it; NULL: it is static */
+    struct principal *reference; /* to it; NULL if it is static */
     uint64_t generation;         /* of the guard that verified it */
     size_t shown_length;
     char shown[];
 };
 
 struct guard {
-    struct tokens *tokens; /* NULL: none; without `jwks` as well everybody is let in */
-    struct jwks *jwks;     /* NULL: no JWT is taken */
+    struct tokens *tokens; /* NULL if absent; without `jwks` as well every client is admitted */
+    struct jwks *jwks;     /* NULL: JWTs are not accepted */
     const struct jwt_rules *jwt_rules;
     struct jwt_cache *jwt_cache;
-    uint64_t generation; /* grows when what was verified counts no more */
+    uint64_t generation; /* grows when earlier verifications become invalid */
     struct refusals *refusals;
 };
 
@@ -130,7 +130,7 @@ static bool has_pass(const struct guard *guard, const struct http_request *reque
 /* ---- who it is ---- */
 
 /* RFC 6750, section 2.1: the credentials after the scheme, which is in any case.
- * Returns: data NULL: it is of another scheme. */
+ * Returns: data NULL if it is of another scheme. */
 static struct parley_bytes token_in(const char *header) {
     static const char scheme[] = "Bearer";
     const size_t length = sizeof scheme - 1;
@@ -149,7 +149,8 @@ static enum auth_error refusal_of(enum token_state state, struct parley_bytes sh
                                                             : refusals[state];
 }
 
-/* A signature costs as much as some messages do: what it proved is kept, for other connections. */
+/* Verifies a token. A signature costs as much as some messages do: the result is kept, for other
+ * connections. */
 static enum auth_error verify_jwt(const struct guard *guard, struct parley_bytes shown, int64_t now,
                                   struct principal **out, const char **out_fault) {
     unsigned char digest[JWT_DIGEST_BYTES];
@@ -187,8 +188,8 @@ static enum auth_error verify(const struct guard *guard, struct parley_bytes sho
                : verify_token(guard, shown, now, out);
 }
 
-/* The certificate is one of the right authority. Where no entry names it, it may do nothing, which
- * is not what a token that nobody knows is: 403 says so. */
+/* The certificate was issued by a trusted authority. Where no entry names it, it has no permission,
+ * unlike an unknown token: 403 says so. */
 static enum auth_error identify_certificate(const struct guard *guard, struct http_request *request,
                                             const char *name) {
     const int64_t now = (int64_t)time(NULL);
@@ -270,7 +271,7 @@ static bool is_allowed(const struct scopes *scopes, enum guard_need need,
     return false;
 }
 
-/* The scope that is missing, for a challenge. */
+/* Returns the missing scope, for a challenge. */
 static const char *scope_of(enum guard_need need, const struct parley_protocol *protocol,
                             struct parley_buffer *text) {
     static const char *const texts[] = {[GUARD_SEND] = "send:",
@@ -292,7 +293,7 @@ static void refuse_scope(struct http_request *request, enum guard_need need,
     parley_buffer_finish(&text);
 }
 
-/* The handshake would refuse it now, whatever else is shown. */
+/* The handshake would refuse the certificate now, whatever other credentials there are. */
 static bool has_certificate_expired(const struct http_request *request) {
     const int64_t expires_at = http_request_certificate_expires_at(request);
     return expires_at != 0 && (int64_t)time(NULL) >= expires_at;

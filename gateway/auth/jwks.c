@@ -14,13 +14,13 @@
 #include "private_file.h"
 
 enum {
-    NUMBER_BYTES_MAX = 2048, /* of 8,192 bits, and room to say that it is more */
+    NUMBER_BYTES_MAX = 2048, /* of 8,192 bits, and room to detect a longer one */
     REMARK_MAX = 120,
 };
 
-/* Of each algorithm: which keys are for it, and where their numbers are. */
+/* For each algorithm: which keys are for it, and where their numbers are. */
 static const struct form {
-    const char *algorithm, *kty, *crv, *first, *second; /* NULL: none */
+    const char *algorithm, *kty, *crv, *first, *second; /* NULL if absent */
 } forms[SIGNATURE_ALGORITHM_COUNT] = {
     [SIGNATURE_RS256] = {"RS256", "RSA", NULL, "n", "e"},
     [SIGNATURE_ES256] = {"ES256", "EC", "P-256", "x", "y"},
@@ -28,9 +28,9 @@ static const struct form {
 };
 
 struct jwk {
-    char *kid; /* NULL: none */
+    char *kid; /* NULL if absent */
     enum signature_algorithm algorithm;
-    struct signature_key *key; /* NULL: it is not used */
+    struct signature_key *key; /* NULL if it is not used */
     char remark[REMARK_MAX];   /* then, why not */
 };
 
@@ -57,7 +57,7 @@ static bool is_text(const json_t *object, const char *member, const char *text) 
     return value != NULL && strcmp(value, text) == 0;
 }
 
-/* A member that says what the key is for, if it is there, must say this. */
+/* Checks a member that limits the use of the key: if present, it must have this value. */
 static bool is_for(const json_t *key, const char *member, const char *text) {
     return json_object_get(key, member) == NULL || is_text(key, member, text);
 }
@@ -97,7 +97,7 @@ static const char *use_fault(const json_t *key, enum signature_algorithm *out_al
                : NULL;
 }
 
-/* Decodes a number.  Returns: false: it is not base64url, is empty or too long. */
+/* Decodes a number.  Returns: false if it is not base64url, is empty or too long. */
 static bool read_number(const json_t *key, const char *member, char out[NUMBER_BYTES_MAX],
                         struct parley_bytes *out_number) {
     const json_t *value = json_object_get(key, member);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See jwt.h. The order is: shape, header, key, signature, claims; no claim is looked at before the
- * signature was verified. Nothing in a header chooses anything but one of the operator's keys: jku,
- * jwk, x5u and x5c are not read. JSON is read by the reader of messages, which refuses repeated
- * members and what is not UTF-8, and does not use jansson. */
+/* See jwt.h. The order is: shape, header, key, signature, claims; no claim is read before the
+ * signature was verified. A header can choose only one of the operator's keys: jku, jwk, x5u and
+ * x5c are not read. JSON is read by the reader of messages, which refuses repeated members and
+ * invalid UTF-8, and does not use jansson. */
 
 #include "jwt.h"
 
@@ -25,8 +25,8 @@ static const double time_max = 253402300799; /* the end of the year 9999 */
 
 /* ---- members of a JSON object ---- */
 
-/* A member that is looked for.  `wanted`: sought among the strings of a value that is an array, or
- * compared with one that is a string; NULL: none. */
+/* A member to read.  `wanted`: searched for among the strings of a value that is an array, or
+ * compared with one that is a string; NULL to do neither. */
 struct member {
     const char *name;
     const char *wanted;
@@ -80,8 +80,8 @@ static void on_leave(void *context, size_t count) {
 }
 
 /* Reads an object.  Owns: texts are in `text` or in the arena.
- * Returns: PARLEY_OK with *out_is_object false: it is not one, or not valid, or has a member twice.
- */
+ * Returns: PARLEY_OK with *out_is_object false if it is not an object, or not valid, or has a
+ * member twice. */
 static enum parley_status read_members(struct parley_bytes text, struct member *members,
                                        size_t count, struct parley_arena *arena,
                                        bool *out_is_object) {
@@ -122,7 +122,7 @@ static bool split(struct parley_bytes token, struct parts *out) {
     return count == PART_COUNT - 1;
 }
 
-/* Strictly base64url: no padding, no blanks, no bits left over. */
+/* Decodes strict base64url: no padding, no blanks, no bits left over. */
 static bool decode(struct parley_bytes part, char *out, size_t size, struct parley_bytes *decoded) {
     *decoded = (struct parley_bytes){out, 0};
     return sodium_base642bin((unsigned char *)out, size, part.data, part.length, NULL,
@@ -142,8 +142,8 @@ static bool is_ignoring_case(struct parley_bytes text, const char *other) {
     return text.length == strlen(other) && strncasecmp(text.data, other, text.length) == 0;
 }
 
-/* Tokens of other kinds, such as logout tokens, may be signed by the same issuer with the same key
- * (RFC 8725, section 2.8). */
+/* Tokens of other kinds, such as logout tokens, may be signed by that issuer with the same key (RFC
+ * 8725, section 2.8). */
 static bool is_for_access(const struct parley_value *typ) {
     static const char *const types[] = {"JWT", "at+jwt", "application/at+jwt"};
     bool is_known = typ->kind == PARLEY_ABSENT;

@@ -9,7 +9,7 @@ enum { WAYS = 4, SETS = JWT_CACHE_COUNT / WAYS };
 struct entry {
     unsigned char digest[JWT_DIGEST_BYTES];
     uint64_t generation, used;   /* `used`: the number of the last use */
-    struct principal *principal; /* NULL: free */
+    struct principal *principal; /* NULL if free */
 };
 
 struct jwt_cache {

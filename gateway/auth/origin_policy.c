@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See origin_policy.h. There are no cookies, so nothing that a foreign page sends has its visitor's
- * rights by itself; on loopback, though, everybody may do everything, and so might that page. */
+/* See origin_policy.h. There are no cookies, so no request of a foreign page has its visitor's
+ * rights by itself; on loopback, though, every client may do everything, and so might that page. */
 
 #include "origin_policy.h"
 
@@ -28,8 +28,8 @@ static bool has_item(const char *list, struct parley_bytes wanted) {
     return false;
 }
 
-/* "[::1]:8080" is [::1], "localhost:8080" localhost; what is after the port stays, to fit no name.
- */
+/* "[::1]:8080" is [::1], "localhost:8080" localhost; text after the port is kept, so that it
+ * matches no name. */
 static struct parley_bytes without_port(const char *host) {
     const size_t bracket = host[0] == '[' ? strcspn(host, "]") : 0;
     const size_t length = bracket + strcspn(host + bracket, ":");
@@ -57,8 +57,8 @@ bool origin_is_host_known(const struct origin_policy *policy, const char *host) 
 /* ---- sites ---- */
 
 /* Names by which a proxy may be reached that speaks HTTPS for this server: those of --host, and
- * without that any, elsewhere than on loopback. What a header says of the scheme, who sends the
- * request may have written. */
+ * without that any, elsewhere than on loopback. A header that names the scheme may have been
+ * written by the sender of the request. */
 static bool may_be_proxied(const struct origin_policy *policy, const char *host) {
     return policy->hosts != NULL ? has_item(policy->hosts, without_port(host))
                                  : !policy->is_loopback;
@@ -112,8 +112,8 @@ bool origin_admit_host(const struct origin_policy *policy, struct http_request *
     return false;
 }
 
-/* A page may read of the answer what it was told here. Without Allow-Credentials, which would let
- * it use what the browser keeps: parley keeps nothing there. */
+/* A page may read the parts of the answer that are listed here. Without Allow-Credentials, which
+ * would permit the use of credentials in the browser: parley stores none there. */
 static void add_cors(const struct origin_policy *policy, struct http_request *request,
                      enum origin_site site) {
     if (policy->sites != NULL) {

@@ -8,7 +8,7 @@ const struct principal principal_anonymous = {
     .name = "", .scopes = {UINT64_MAX, UINT64_MAX, true, true}, .references = 1};
 const struct principal principal_nobody = {.name = "", .references = 1};
 
-/* The texts are behind the principal, in the same allocation. */
+/* The texts are stored after the principal, in one allocation. */
 struct principal *principal_create(const char *name, const char *agent) {
     const size_t name_size = strlen(name) + 1;
     const size_t agent_size = agent != NULL ? strlen(agent) + 1 : 0;

@@ -63,7 +63,7 @@ static bool check(const char *path, const struct stat *status, bool is_public, s
     return false;
 }
 
-/* It may grow meanwhile; of what is changed while it is read, the next look makes sense. */
+/* The file may grow while it is read; if it changes, the next look reads it again. */
 static bool read_all(int fd, size_t bytes_max, struct parley_buffer *out,
                      struct parley_buffer *error) {
     char piece[16 * 1024];
@@ -114,7 +114,7 @@ bool public_file_read(const char *path, size_t bytes_max, struct parley_buffer *
 
 /* ---- writing ---- */
 
-/* The folder of a path, "." where it names none. */
+/* Writes the folder of a path, "." where it names none. */
 static bool folder_of(const char *path, char out[PATH_MAX]) {
     const char *slash = strrchr(path, '/');
     const size_t length = slash == NULL ? 1 : slash == path ? 1 : (size_t)(slash - path);

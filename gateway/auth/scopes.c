@@ -51,7 +51,7 @@ static void explain(struct parley_bytes scope, struct parley_buffer *out) {
     parley_buffer_text(out, "admin and metrics");
 }
 
-/* Returns: 0: there is no such protocol. */
+/* Returns: 0 if there is no such protocol. */
 static uint64_t bits_of(struct parley_bytes name) {
     if (parley_bytes_equal(name, PARLEY_BYTES("*"))) {
         return UINT64_MAX;

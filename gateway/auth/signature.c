@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See signature.h. OpenSSL's EVP for all three algorithms: its keys are counted, not changed by a
- * verification, and so shared by threads. Nothing is computed here: what JOSE and OpenSSL write
- * differently is only put in another form. */
+ * verification, and so shared by threads. Nothing is computed here: values that JOSE and OpenSSL
+ * write differently are only converted. */
 
 #include "signature.h"
 
@@ -37,7 +37,7 @@ static const unsigned char *octets(struct parley_bytes bytes) {
 
 /* ---- keys ---- */
 
-/* NULL: the numbers are not a key, or there is no memory. */
+/* Returns: NULL if the numbers are not a key, or there is no memory. */
 static EVP_PKEY *build(const char *type, OSSL_PARAM_BLD *builder) {
     EVP_PKEY *key = NULL;
     OSSL_PARAM *params = OSSL_PARAM_BLD_to_param(builder);
@@ -101,7 +101,7 @@ static size_t bits_of(struct parley_bytes number) {
     return bits;
 }
 
-/* What is wrong with the sizes of the numbers; NULL: nothing. */
+/* Returns the error in the sizes of the numbers; NULL if there is none. */
 static const char *size_fault(enum signature_algorithm algorithm,
                               const struct signature_numbers *numbers) {
     const size_t bits = bits_of(numbers->first);
@@ -169,7 +169,7 @@ void signature_key_destroy(struct signature_key *key) {
 /* ---- signatures ---- */
 
 /* JOSE writes the two numbers of an ECDSA signature side by side, OpenSSL reads them as DER.
- * Returns: the length of `out`; 0: it is not such a signature, or there is no memory. */
+ * Returns: the length of `out`; 0 if it is not such a signature, or there is no memory. */
 static size_t write_der(struct parley_bytes signature, unsigned char out[P256_SIGNATURE_DER_MAX]) {
     if (signature.length != 2 * P256_BYTES) {
         return 0;

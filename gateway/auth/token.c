@@ -19,7 +19,7 @@ static const char digits[] = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmn
 _Static_assert(sizeof prefix - 1 + RANDOM_DIGITS + CHECKSUM_DIGITS == TOKEN_LENGTH, "its parts");
 _Static_assert(sizeof digits - 1 == BASE, "one each");
 
-/* CRC-32 as in zlib: not for secrecy, but so that anybody's scanner can verify it. */
+/* CRC-32 as in zlib: not for secrecy, but so that any scanner can verify it. */
 static uint32_t checksum(const char *text, size_t length) {
     uint32_t crc = UINT32_MAX;
     for (size_t i = 0; i < length; i++) {

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the file says: its JSON, read and written. How it is opened and replaced is in
- * private_file.c. */
+/* The content of the file: its JSON, read and written. private_file.c opens and replaces it. */
 
 #include "token_file.h"
 
@@ -181,7 +180,7 @@ bool token_file_add(struct token_file *file, const struct token_entry *entry, in
 
 /* ---- reading ---- */
 
-/* Each reads the value of one key.  Returns: NULL, or what it must be. */
+/* Each reads the value of one key.  Returns: NULL, or the required form of the value. */
 
 static const char *read_name(const json_t *value, struct token_entry *out,
                              struct parley_buffer *error) {
@@ -287,7 +286,7 @@ static const struct key {
 };
 enum { KEY_COUNT = sizeof keys / sizeof keys[0] };
 
-/* A key that is not known could be a misspelt limit: it is an error. */
+/* An unknown key could be a misspelt limit: it is an error. */
 static bool check_keys(const json_t *object, struct parley_buffer *error) {
     const char *name;
     json_t *value;
@@ -364,7 +363,7 @@ static bool parse(struct parley_bytes text, struct token_file *out, struct parle
     return is_fine;
 }
 
-/* Puts the path in front of what went wrong. */
+/* Puts the path before the error. */
 static void name_path(const char *path, size_t start, struct parley_buffer *error) {
     struct parley_buffer why;
     parley_buffer_init(&why);

@@ -9,7 +9,7 @@
 
 /* An open table with linear probing, at most half full. */
 struct slot {
-    struct principal *principal; /* NULL: free */
+    struct principal *principal; /* NULL if free */
     bool is_revoked;
     unsigned char hash[TOKEN_HASH_BYTES];
 };
@@ -33,7 +33,7 @@ static struct tokens *create(size_t count) {
     return tokens;
 }
 
-/* Where the search for a hash begins. */
+/* The place at which the search for a hash begins. */
 static size_t home(const struct tokens *tokens, const unsigned char hash[TOKEN_HASH_BYTES]) {
     size_t start;
     memcpy(&start, hash, sizeof start);
@@ -108,8 +108,8 @@ static enum token_state state_of(const struct slot *slot, int64_t now) {
                                                          : TOKEN_VALID;
 }
 
-/* A certificate that was revoked and let in again has two entries, of which the valid one counts.
- */
+/* A certificate that was revoked and admitted again has two entries, of which the valid one
+ * counts. */
 static enum token_state find(const struct tokens *tokens,
                              const unsigned char hash[TOKEN_HASH_BYTES], int64_t now,
                              struct principal **out) {
