@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See bus.h. A nats.c connection in that library's event-loop mode is driven by the reactor: what
- * arrives is read when the socket is readable, and what was published leaves in one write at the
- * end of the turn. This file knows nothing of JetStream, and it uses neither the library's
+/* See bus.h. A nats.c connection in that library's event-loop mode is driven by the reactor:
+ * incoming data is read when the socket is readable, and published messages leave in one write at
+ * the end of the turn. This file does not depend on JetStream, and it uses neither the library's
  * request/reply nor its message threads nor its reconnecting.
  *
  * It does not use reconnecting for two reasons. In event-loop mode the library keeps its parser's
  * state across a reconnect: if the old connection ended within a message, the new one begins with a
  * protocol error, and so do all after it. And a reconnect holds the connection's lock for as long
  * as a server takes to answer, so every call on the reactor's thread would wait for it. So each
- * connection is a new one, made on a thread of its own (the opener), and handed over when it is
+ * connection is a new one, made on a separate thread (the opener), and handed over when it is
  * established. From then on only the reactor's thread touches it: the library's ping timer is off,
  * and `pulse` does its work. (One leak is left: the buffer of a message that was cut off, at most
  * one per broken connection.)
@@ -66,7 +66,7 @@ static natsStatus attach(void **data, void *loop, natsConnection *connection, na
     return NATS_OK;
 }
 
-/* The socket is closed later, by close_socket: until then its number is no other's. */
+/* The socket is closed later, by close_socket: until then its number is not reused. */
 static void note_wishes(struct bus *bus) {
     bus->has_dead_socket = bus->has_dead_socket || (!bus->wants_read && !bus->wants_write);
 }
@@ -120,8 +120,9 @@ static void cut(struct bus *bus) {
     shutdown(bus->watch.fd, SHUT_RDWR);
 }
 
-/* It is closed before its subscriptions: they would tell the server that they end, and what is
- * buffered has natsConnection_Close wait half a second for an answer that nobody would read. */
+/* It is closed before its subscriptions: they would announce their end to the server, and
+ * natsConnection_Close would wait half a second, because of the buffered data, for an answer that
+ * nothing would read. */
 static void forget_connection(struct bus *bus) {
     natsConnection_Close(bus->connection);
     close_socket(bus);
@@ -130,7 +131,7 @@ static void forget_connection(struct bus *bus) {
     bus->connection = NULL;
 }
 
-/* The largest version of which the server is at least; 0: its INFO has none. */
+/* Returns the largest known version that the server has reached; 0 if its INFO has none. */
 static uint32_t read_version(natsConnection *connection) {
     int parts[3] = {0};
     for (size_t i = 0; i < 3; i++) {
@@ -230,7 +231,7 @@ static void on_socket(struct reactor_watch *watch, uint32_t events) {
     if ((events & (EPOLLIN | EPOLLHUP | EPOLLERR)) != 0) {
         bus->has_heard = true;
         natsConnection_ProcessReadEvent(bus->connection);
-        bus_inbox_deliver(&bus->inbox); /* also what came before the connection broke */
+        bus_inbox_deliver(&bus->inbox); /* also messages that came before the connection broke */
         settle(bus);
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a bus receives: its mailboxes, aliases and core subscriptions.
+/* The receiving side of a bus: its mailboxes, aliases and core subscriptions.
  *
  * natsSubscription_NextMsg swallows the server's "no responders" (503) and does not say which
  * request it was for, so messages are taken at the library's filter, which sees them before any
- * subscription does, and takes no lock. Only what is for none of the inbox's addresses goes on to
- * the library's subscriptions: those of bus_subscribe, which know whose a message is. */
+ * subscription does, and takes no lock. Only messages for none of the inbox's addresses are passed
+ * to the library's subscriptions: those of bus_subscribe, which know the receiver of a message. */
 
 #include "bus_private.h"
 #include "bus_state.h"
@@ -104,16 +104,16 @@ static bool is_listened_to(const struct bus_inbox *inbox, const char *subject) {
     return inbox->listen != NULL && strncmp(subject, inbox->listen, strlen(inbox->listen) - 1) == 0;
 }
 
-/* Not for a core subscription. (What a consumer of an earlier connection still delivers has the
- * subject of a message, and the reply subject of a consumer.) */
+/* Not for a core subscription. (A message that a consumer of an earlier connection still delivers
+ * has the subject of a message, and the reply subject of a consumer.) */
 static bool is_addressed(const struct bus_inbox *inbox, natsMsg *message) {
     const char *subject = natsMsg_GetSubject(message), *reply = natsMsg_GetReply(message);
     return find_address(inbox, subject, reply) != NULL || is_listened_to(inbox, subject) ||
            (reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0);
 }
 
-/* Without memory the message is lost, as it would be anywhere in the library: what waits for it has
- * a deadline. */
+/* Without memory the message is lost, as it would be anywhere in the library: its waiter has a
+ * deadline. */
 static void take_message(natsConnection *connection, natsMsg **message, void *context) {
     (void)connection;
     struct bus_inbox *inbox = context;
@@ -157,8 +157,8 @@ static void deliver(struct bus_inbox *inbox, natsMsg *native) {
     mailboxes_deliver(&inbox->mailboxes, address, &message);
 }
 
-/* Delivers what comes next; the library drops what exceeds 65,536 messages.  Returns: false: there
- * is nothing. */
+/* Delivers the next message; the library drops those that exceed 65,536.  Returns: false if there
+ * is none. */
 static bool receive_core(const struct bus_subscription *subscription) {
     natsMsg *native = NULL;
     if (subscription->native == NULL ||

@@ -21,7 +21,7 @@ static int hex_digit(char c) {
                                      : -1;
 }
 
-/* Decodes what is before the last '@', in place. A ':' in a user name stays encoded, since the
+/* Decodes the text before the last '@', in place. A ':' in a user name stays encoded, since the
  * library would end the name there. */
 static void decode_user(char *url) {
     char *end = strrchr(url, '@');
@@ -63,7 +63,7 @@ static bool wants_tls(const struct bus_identity *identity) {
     return identity->ca != NULL || identity->cert != NULL || identity->server_name != NULL;
 }
 
-/* *out_member: what is being set, and so what failed. */
+/* *out_member: the member being set, which is the one that failed. */
 static natsStatus set_identity(natsOptions *options, const struct bus_identity *identity,
                                const char **out_member) {
     natsStatus status = NATS_OK;
@@ -107,7 +107,7 @@ natsStatus bus_link_set(natsOptions *options, const struct bus_options *wanted) 
 
 /* ---- why there is no connection ---- */
 
-/* The library's own words for what failed last on this thread. */
+/* Returns the library's text for the last error on this thread. */
 static const char *last_error(natsStatus status) {
     natsStatus ignored;
     const char *text = nats_GetLastError(&ignored);
@@ -239,7 +239,8 @@ bool bus_violation_take(struct bus_violation *violation, bool *out_is_publish,
         return false;
     }
     char text[BUS_VIOLATION_MAX];
-    pthread_mutex_lock(&violations_lock); /* only this thread takes: there is still one */
+    pthread_mutex_lock(&violations_lock); /* only this thread takes violations: there is still
+                                             one */
     const size_t count = atomic_load(&violation->count) - 1;
     memcpy(text, violation->texts[count], sizeof text);
     atomic_store(&violation->count, count);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See mailboxes.h. A table of slots with a list of the free ones: opening, closing and finding cost
- * the same for ten as for a hundred thousand. The table never shrinks. */
+ * as much for ten as for a hundred thousand. The table never shrinks. */
 
 #include "mailboxes.h"
 
@@ -11,7 +11,7 @@
 enum { SLOTS_AT_FIRST = 64, NO_SLOT = -1 };
 
 struct mailbox_slot {
-    bus_receive_fn *receive; /* NULL: free */
+    bus_receive_fn *receive; /* NULL if free */
     void *context;
     uint32_t generation;
     int64_t next_free;

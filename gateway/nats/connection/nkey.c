@@ -16,7 +16,7 @@ enum {
 
 static const char digits[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
-/* CRC-16/XMODEM, little-endian after what it covers. */
+/* CRC-16/XMODEM, stored little-endian after the bytes that it covers. */
 static uint16_t checksum(const unsigned char *bytes, size_t length) {
     unsigned sum = 0;
     for (size_t i = 0; i < length; i++) {

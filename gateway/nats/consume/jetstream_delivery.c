@@ -37,7 +37,8 @@ bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) 
     return true;
 }
 
-/* Reads a dot and the digits after it.  Returns: where they end; NULL: something else is there. */
+/* Reads a dot and the digits after it.  Returns: where they end; NULL if something else is
+ * there. */
 static const char *read_token(const char *at, uint64_t *out) {
     if (at == NULL || *at != '.' || at[1] < '0' || at[1] > '9') {
         return NULL;

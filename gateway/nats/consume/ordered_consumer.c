@@ -2,12 +2,12 @@
 
 /* See ordered_consumer.h: an ordered consumer made by hand. Its counterpart on the server is
  * ephemeral, in memory, without acks, and thrown away at the first sign of trouble: a gap in its
- * count of what it sent, silence where heartbeats should be, a status that says that it is gone, a
- * new connection. Then another one is created, after the last message that was delivered. So
- * nothing here is ever repaired, and nothing on the server is worth keeping.
+ * count of the messages it sent, silence where heartbeats should be, a status that says that it no
+ * longer exists, a new connection. Then another one is created, after the last message that was
+ * delivered. So nothing here is ever repaired, and nothing on the server is worth keeping.
  *
- * This file is its life; ordered_flow.c decides what is requested, ordered_delivery.c reads what
- * comes. */
+ * This file handles its lifecycle; ordered_flow.c decides on the requests, ordered_delivery.c reads
+ * the answers. */
 
 #include "ordered_consumer.h"
 
@@ -167,7 +167,7 @@ static json_t *configuration(const struct ordered_consumer *consumer) {
     return json_pack("{s:s, s:o}", "stream_name", consumer->stream, "config", config);
 }
 
-/* Whether the same request would be refused again: the stream of a 404 may be created again, 408
+/* Whether a repeated request would be refused again: the stream of a 404 may be created again, 408
  * and 503 are temporary. */
 static bool is_refusal(const json_t *answer) {
     const json_t *error = json_object_get(answer, "error");
@@ -246,7 +246,7 @@ static void on_tick(struct reactor_timer *timer) {
  * consumer is on a member of the cluster that does not catch up with the others. (Or the stream's
  * last messages were deleted, in which case another consumer makes no difference.) */
 static bool is_stalled(struct ordered_consumer *consumer, uint64_t last_sequence, int64_t now_ms) {
-    /* What a stream that holds something else too has stored last may be of others. */
+    /* The last message of a stream that holds other subjects too may have one of those. */
     const bool is_owed = consumer->start.filter == NULL && consumer->phase == ORDERED_RUNNING &&
                          consumer->requested_count > 0 && consumer->next_sequence <= last_sequence;
     if (!is_owed || consumer->owed_ms == 0 || consumer->owed_sequence != consumer->next_sequence) {

@@ -42,8 +42,8 @@ static void deliver(struct ordered_consumer *consumer, const struct jetstream_de
 }
 
 /* Asked to begin past the end, the server begins at the end, and a member of a cluster that catches
- * up with the others has an end of its own: what comes first was not asked for, or was delivered
- * before. But where the stream lost its last messages with a power cut, others have their
+ * up with the others has an end of its own: the first messages were not asked for, or were
+ * delivered before. But where the stream lost its last messages with a power cut, others have their
  * sequences, and these are new. The time at which a message was stored tells them apart. */
 static bool is_repeated(struct ordered_consumer *consumer,
                         const struct jetstream_delivery *delivery) {
@@ -61,8 +61,8 @@ static bool is_repeated(struct ordered_consumer *consumer,
 }
 
 /* A member of a cluster whose replica is reset catches up from a later sequence on, and delivers
- * that while the stream's leader holds all. And nats-server 2.9 forgets what a consumer has still
- * to deliver when one subject of its stream is purged or rolled up. */
+ * those messages while the stream's leader holds all. And nats-server 2.9 forgets the undelivered
+ * messages of a consumer when one subject of its stream is purged or rolled up. */
 static bool is_doubtful(struct ordered_consumer *consumer, uint64_t sequence) {
     if (consumer->position < ORDERED_KNOWN || sequence <= consumer->next_sequence) {
         return false;
@@ -72,7 +72,7 @@ static bool is_doubtful(struct ordered_consumer *consumer, uint64_t sequence) {
         return consumer->whole_from > 0 && consumer->whole_from <= consumer->next_sequence &&
                ++consumer->doubt_count <= ORDERED_DOUBTS_MAX;
     case JETSTREAM_DOUBTS_NEW:
-        return consumer->has_all; /* its replacement begins here, and has not all yet */
+        return consumer->has_all; /* its replacement begins here, and does not have all */
     case JETSTREAM_DOUBTS_NONE:
         break;
     }

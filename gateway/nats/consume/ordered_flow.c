@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See ordered_flow.h. Every consumer is pulled from, a following one too: always so many messages
- * ahead. A consumer that pushes would need a literal subscription of its own (a wildcard one is no
- * interest to nats-server), could have sent before it said where it begins, and heeds only its own
- * bytes, while the server closes a connection on which 64 MB wait to be written. So each request is
- * bounded in bytes, and so is the sum of what replaying consumers have requested: one of these
- * requests more when half of its last request has come, and waits in a queue for it.
+/* See ordered_flow.h. Messages are pulled from every consumer, a following one too: always so many
+ * messages ahead. A consumer that pushes would need a literal subscription of its own (a wildcard
+ * one is no interest to nats-server), could have sent before it said where it begins, and heeds
+ * only its own bytes, while the server closes a connection on which 64 MB wait to be written. So
+ * each request is bounded in bytes, and so is the sum of the requests of replaying consumers: one
+ * of these requests more when half of its last request has come, and waits in a queue for it.
  *
  * nats-server 2.9 ends a request without a status when the request's last message fits its bytes
  * exactly. So a request is for as many messages as will fit, with some room to spare, and a request
@@ -16,7 +16,7 @@
  * have room for any message, and those of small ones for many; if several large ones meet all the
  * same, the consumer is replaced, and they are requested one by one from then on (loses_misfits).
  *
- * Transitions of the pace. "Expired": a request's time is over and it brought nothing (408, of a
+ * Transitions of the pace. "Expired": a request's time has passed and it brought nothing (408, of a
  * replaying consumer). "Exceeded": the next message exceeds the bytes of the last request under
  * way, and nothing came since (409). "Replaced": the consumer on the server is.
  *
@@ -47,8 +47,8 @@ enum {
     REPLAY_FIRST_EXPIRES_MS = 500,
     REPLAY_EXPIRES_MS = 4000,
     REPLAY_BYTES_MAX = ORDERED_REPLAY_REQUEST_BYTES_MAX,
-    REPLAY_BYTES_MIN = 4 * 1024, /* also what a request holds while nothing is stored */
-    /* What the server counts against a request besides the payload: subjects, headers. */
+    REPLAY_BYTES_MIN = 4 * 1024, /* also the bytes of a request while nothing is stored */
+    /* The bytes that the server counts against a request besides the payload: subjects, headers. */
     SUBJECTS_BYTES_MAX = 4 * 1024,
     HEADERS_BYTES_TYPICAL = 256,
     EXPIRY_GRACE_MS = 250,
@@ -154,7 +154,7 @@ static void count_off(struct ordered_consumer *consumer, size_t count) {
 
 /* ---- the consumer on the server is deleted ---- */
 
-/* What was requested from it may come until the server has answered that it is deleted. */
+/* Messages requested from it may come until the server has answered that it is deleted. */
 struct ordered_debt {
     struct jetstream *jetstream;
     struct jetstream_request *request;
@@ -195,7 +195,7 @@ static void delete_consumer(struct ordered_consumer *consumer) {
         return;
     }
     LIST_INSERT_HEAD(&jetstream->pulling.debts, debt, link);
-    consumer->reserved_bytes = 0; /* it goes on counting, as a debt */
+    consumer->reserved_bytes = 0; /* it continues to count, as a debt */
 }
 
 void ordered_flow_drop(struct ordered_consumer *consumer) {
@@ -251,7 +251,7 @@ static bool request(struct ordered_consumer *consumer, size_t count, size_t byte
     return true;
 }
 
-/* How many messages will fit, at least one. */
+/* Returns how many messages will fit, at least one. */
 static size_t count_fitting(const struct ordered_consumer *consumer, size_t bytes) {
     const size_t padded =
         consumer->typical_bytes + consumer->typical_bytes / 4 + HEADERS_BYTES_TYPICAL;
@@ -260,7 +260,7 @@ static size_t count_fitting(const struct ordered_consumer *consumer, size_t byte
 
 /* ---- following ---- */
 
-/* Requests at least half of what is wanted at once: a request per message would run into the
+/* Requests at least half of the wanted messages at once: a request per message would run into the
  * server's limit of waiting requests, and cost as much again as the messages. */
 static void top_up_follow(struct ordered_consumer *consumer) {
     const size_t fitting = count_fitting(consumer, FOLLOW_BYTES_MAX);
@@ -276,14 +276,15 @@ static void top_up_follow(struct ordered_consumer *consumer) {
 
 /* ---- replaying ---- */
 
-/* Of the bytes that are wanted, those not requested yet. */
+/* Returns the number of wanted bytes that are not requested so far. */
 static size_t lacking_bytes(const struct ordered_consumer *consumer) {
     return consumer->wanted_bytes > consumer->reserved_bytes
                ? consumer->wanted_bytes - consumer->reserved_bytes
                : 0;
 }
 
-/* The next request waits until half of what is under way has come, and not for the rest. */
+/* The next request is sent once half of the outstanding bytes have come, without waiting for the
+ * rest. */
 static bool is_request_due(const struct ordered_consumer *consumer) {
     if (consumer->is_queued || consumer->wanted_count <= consumer->requested_count) {
         return false;
@@ -322,8 +323,8 @@ static bool request_reserved(struct ordered_consumer *consumer, size_t bytes) {
     return true;
 }
 
-/* In the order in which they came, and none overtakes: the one with the largest request gets its
- * turn too. */
+/* Serves them in the order in which they came, and none overtakes: the one with the largest request
+ * gets its turn too. */
 static void serve_lane(struct jetstream_lane *lane) {
     struct ordered_consumer *consumer;
     while ((consumer = TAILQ_FIRST(&lane->queue)) != NULL) {
@@ -352,7 +353,7 @@ void ordered_flow_top_up(struct ordered_consumer *consumer) {
     if (is_request_due(consumer)) {
         join_queue(consumer);
     }
-    ordered_flow_serve_queue(consumer->jetstream); /* what has come made room for others */
+    ordered_flow_serve_queue(consumer->jetstream); /* the received bytes made room for others */
 }
 
 void ordered_consumer_pull(struct ordered_consumer *consumer, size_t count, size_t bytes) {

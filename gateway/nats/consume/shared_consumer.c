@@ -3,16 +3,16 @@
 /* See shared_consumer.h. The durable consumer is looked up after each connection and created if it
  * is missing. While there is nothing to read, one request waits on the server, and a heartbeat
  * every few seconds shows that it still does. As with an ordered consumer, nothing is repaired: at
- * the first sign of trouble (silence, a status that says that the consumer is gone or has another
- * leader) it is looked up again.
+ * the first sign of trouble (silence, a status that says that the consumer no longer exists or has
+ * another leader) it is looked up again.
  *
  * All gateways use one name for the consumer, so its messages have no mailbox's tag (bus.h), but an
- * alias. What was delivered to a gateway that then dies is delivered to another one when the time
- * for its acknowledgement is over.
+ * alias. A message that was delivered to a gateway that then dies is delivered to another one when
+ * the time for its acknowledgement has passed.
  *
- * Where the stream is a work queue or keeps what consumers wait for, there is no consumer, but a
- * core subscription in a queue of all gateways. What comes is delivered some seconds late, when the
- * gateway that published it, if one did, has done its part. */
+ * Where the stream is a work queue or has interest retention, there is no consumer, but a core
+ * subscription in a queue of all gateways. Messages are delivered some seconds late, when the
+ * gateway that published them, if one did, has done its part. */
 
 #include "shared_consumer.h"
 
@@ -51,13 +51,13 @@ struct shared_consumer {
     char alias_text[ALIAS_MAX];
     char stream[JETSTREAM_STREAM_MAX]; /* that has the filter's subjects */
     bool is_running;                   /* the consumer exists, and the mailbox is open */
-    size_t requested_count;            /* from the server, not yet received */
+    size_t requested_count;            /* requested from the server, not received so far */
     size_t open_count;                 /* delivered, not yet acknowledged or returned */
     int64_t heard_ms;
     bool is_pending_known; /* while it is running */
     uint64_t pending;
-    struct core_subscription *core; /* instead of a consumer; NULL: none */
-    struct delay_queue late;        /* what it has read */
+    struct core_subscription *core; /* instead of a consumer; NULL if there is none */
+    struct delay_queue late;        /* messages that it has read */
     struct reactor_timer timer;     /* to try again; while running, to watch for silence */
 };
 
@@ -95,8 +95,8 @@ static void ask_server(struct shared_consumer *consumer, const char *verb, json_
     }
 }
 
-/* What comes next is requested once half of what came is done: so what is done with messages, and
- * what that asks of NATS, never keeps others waiting for longer than a batch takes. */
+/* The next messages are requested once half of those delivered are done: so the handling of
+ * messages, and its requests to NATS, never keep others waiting for longer than a batch takes. */
 static void request_more(struct shared_consumer *consumer) {
     char subject[JETSTREAM_SUBJECT_MAX], address[BUS_SUBJECT_MAX], body[128];
     const size_t batch = consumer->options.batch;

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-/* What follows `name` and its colon on this line; data NULL: it is another header's. */
+/* Returns the text after `name` and its colon on this line; data NULL if it is another header's. */
 static struct parley_bytes value_on(struct parley_bytes line, const char *name) {
     const size_t length = strlen(name);
     if (line.length <= length || line.data[length] != ':' ||

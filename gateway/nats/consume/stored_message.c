@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stored_message.h. The payload, in base64, is most of the answer: it is decoded from where it
- * is. */
+/* See stored_message.h. The payload, in base64, is most of the answer: it is decoded from the
+ * answer without a copy. */
 
 #include "stored_message.h"
 
@@ -55,7 +55,7 @@ void stored_message_finish(struct stored_message *answer) {
 }
 
 /* Decodes a member in base64, which is empty if there is none.
- * Returns: PARLEY_E_UNSUPPORTED: it is not base64. */
+ * Returns: PARLEY_E_UNSUPPORTED if it is not base64. */
 static enum parley_status read_base64(struct stored_message *answer, size_t member,
                                       struct parley_bytes *out) {
     const struct parley_value *value = value_of(answer, member);

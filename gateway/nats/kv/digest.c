@@ -4,8 +4,8 @@
 
 #include <sodium.h>
 
-/* After the length of the author's name, so that no two pairs give the same bytes. Nothing secret
- * is in it, which sodium_bin2hex takes three times as long for. */
+/* The payload comes after the length of the author's name, so that no two pairs give equal bytes.
+ * It contains no secret, so that sodium_bin2hex, which takes three times as long, is not needed. */
 void digest_write(struct parley_bytes author, struct parley_bytes payload,
                   char out[DIGEST_LENGTH + 1]) {
     static const char digits[] = "0123456789abcdef";

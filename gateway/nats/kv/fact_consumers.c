@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See fact_consumers.h. What came through a gateway gets its fact from it, once that has the ack:
- * so it is left alone until it is FRESH_MS old, and then its own key is asked for, which is almost
- * always there. What is older was delivered late, and waits for nothing. What was published
- * straight to NATS is looked at at once, since somebody may wait for it as a reply. If it depends
- * on a fact that is just being written, it waits after all, and what comes after it does too: they
+/* See fact_consumers.h. A message that came through a gateway gets its fact from it, once that has
+ * the ack: so it is left alone until it is FRESH_MS old, and then its own key is asked for, which
+ * is almost always there. An older one was delivered late, and does not wait. A message published
+ * straight to NATS is handled at once, since a request may wait for it as a reply. If it depends on
+ * a fact that is just being written, it waits after all, and the messages after it do too: they
  * keep their order.
  *
  *   FRESH ── old enough ──▶ LOOKING ── the key is there ──▶ acknowledged
  *     ▲                        └── absent ──▶ ASKING (all facts) ── decided ──▶ WRITING ──▶
  *     └── too early ──────────────────────────────┘                              acknowledged
  *
- * What fails is returned to the consumer, and delivered again. A message that is not valid leaves
- * no fact, and is acknowledged unread. */
+ * A message that fails is returned to the consumer, and delivered again. A message that is not
+ * valid leaves no fact, and is acknowledged unread. */
 
 #include "fact_consumers.h"
 
@@ -26,7 +26,8 @@
 
 enum {
     BATCH = 64,         /* of each consumer: their keys leave room in the line that senders share */
-    ACK_WAIT_MS = 5000, /* after which another gateway takes what this one did not finish */
+    ACK_WAIT_MS = 5000, /* after which another gateway takes the messages that this one did not
+                           finish */
     RETURN_MS = 1000,
     FRESH_MS = 20,
     NS_A_MS = 1000000,
@@ -52,7 +53,7 @@ struct fact_consumers {
 /* A message under way.  Owns: the query. */
 struct taken {
     struct fact_consumers *consumers;
-    struct shared_consumer *from; /* NULL: it was set aside there, or that was closed */
+    struct shared_consumer *from; /* NULL if it was set aside there, or that was closed */
     TAILQ_ENTRY(taken) link;
     struct taken_list *list;
     int64_t due_ms;
@@ -96,8 +97,8 @@ static void give_back(struct taken *taken) {
 
 /* ---- what it leaves ---- */
 
-/* Decides on the message by what the query has found. Afterwards the message object holds it.
- * `out`: PARLEY_DECISION_REFUSED also for a message that is not valid. */
+/* Decides on the message by the facts that the query has found. Afterwards the message object holds
+ * it. `out`: PARLEY_DECISION_REFUSED also for a message that is not valid. */
 static enum parley_status decide(struct taken *taken, struct parley_known_facts *known,
                                  struct parley_decision *out) {
     const struct fact_consumers_options *its = &taken->consumers->options;
@@ -207,8 +208,8 @@ static void ask(struct taken *taken, const struct parley_bytes keys[PARLEY_FACT_
     }
 }
 
-/* The key that it would leave if nothing else were known: is it there? What this process has
- * written itself, it need not ask for. */
+/* Looks for the key that it would leave without any other facts. Keys that this process has written
+ * itself need not be asked for. */
 static void look(struct taken *taken) {
     const struct fact_consumers_options *its = &taken->consumers->options;
     struct parley_message *message = its->message;
@@ -421,7 +422,7 @@ bool fact_consumers_pending(const struct fact_consumers *consumers, uint64_t *ou
     return is_known;
 }
 
-/* What waits is delivered again, to another gateway. */
+/* Waiting messages are delivered again, to another gateway. */
 void fact_consumers_stop(struct fact_consumers *consumers) {
     if (consumers == NULL) {
         return;
@@ -440,7 +441,7 @@ void fact_consumers_stop(struct fact_consumers *consumers) {
     reactor_timer_clear(consumers->options.reactor, &consumers->timer);
 }
 
-/* The callbacks of what is being written are not called any more. */
+/* The callbacks of writes under way are no longer called. */
 void fact_consumers_destroy(struct fact_consumers *consumers) {
     fact_consumers_stop(consumers);
     while (consumers != NULL && !TAILQ_EMPTY(&consumers->under_way)) {

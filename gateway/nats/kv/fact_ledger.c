@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See fact_ledger.h. A key's hash has 64 bits, under a secret of the process: 16 of them are its
- * slot, the other 48 are in the slot, beside the time. So one word says all, and is read and
- * written without a lock; of two keys in one slot the last one is known. */
+ * slot, the other 48 are in the slot, beside the time. So one word contains all of it, and is read
+ * and written without a lock; of two keys in one slot the last one is known. */
 
 #include "fact_ledger.h"
 

@@ -3,9 +3,9 @@
 /* See fact_store.h. A key is written on the condition that it has no value. A query is in one of
  * four queues at a time:
  *
- *   waiting (of an entry)  until a key is not expected any more
+ *   waiting (of an entry)  until a key is no longer expected
  *   line                   to be sent; a bounded number of requests is under way at a time
- *   asked                  sent to the bucket's leader, all that is missing in one turn
+ *   asked                  sent to the bucket's leader, all missing keys in one turn
  *   pausing                until it is sent (again): keys were absent, or NATS did not answer
  *
  * All pauses are equally long, so one timer serves them. */
@@ -28,11 +28,11 @@ enum {
 struct fact_store {
     struct reactor *reactor;
     struct jetstream *jetstream;
-    fact_of_fn *fact_of; /* NULL: it has a bucket */
+    fact_of_fn *fact_of; /* NULL if it has a bucket */
     char stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX], error[512];
     struct fact_cache cache;
-    struct fact_ledger *ledger; /* NULL: none */
-    fact_entry_fn *written;     /* NULL: nobody asks for it */
+    struct fact_ledger *ledger; /* NULL if there is none */
+    fact_entry_fn *written;     /* NULL if there is no listener */
     void *written_context;
     struct fact_queries line, asked, pausing;
     size_t asked_count, query_count;
@@ -68,7 +68,7 @@ static bool may_ask(const struct fact_store *store) {
             (store->asked_count + 1) * answer_bytes <= ASKED_BYTES_MAX);
 }
 
-/* The stream that has a key; NULL: that is not known now. */
+/* Returns the stream that has a key; NULL if that is not known now. */
 static const char *stream_of(const struct fact_store *store, const char *key) {
     const struct jetstream_place *place =
         fact_store_is_last(store) ? jetstream_place_find(store->jetstream, key) : NULL;
@@ -217,7 +217,7 @@ static bool is_under_way(const struct fact_query *query) {
     return false;
 }
 
-/* Returns: false: no memory. */
+/* Returns: false without memory. */
 static bool take_value(struct fact_query *query, size_t number, struct parley_bytes value) {
     struct fact_store *store = query->store;
     struct fact_entry *entry = fact_cache_open(&store->cache, parley_bytes_of(query->keys[number]));
@@ -229,7 +229,7 @@ static bool take_value(struct fact_query *query, size_t number, struct parley_by
     return query->values[number] != NULL;
 }
 
-/* Nothing of it is kept.  Returns: false: no memory. */
+/* Takes a value without keeping it.  Returns: false without memory. */
 static bool take_last(struct fact_query *query, size_t number, const struct jetstream_last *last) {
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -306,7 +306,7 @@ static bool ask_all(struct fact_query *query) {
     return true;
 }
 
-/* The entry of a key that is missing and expected; NULL: there is none. */
+/* Returns the entry of a key that is missing and expected; NULL if there is none. */
 static struct fact_entry *expected_entry(struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         struct fact_entry *entry =
@@ -329,7 +329,7 @@ static bool is_placed(const struct fact_query *query) {
     return true;
 }
 
-/* Returns: false: nothing more can be asked now. */
+/* Returns: false if nothing more can be asked now. */
 static bool ask_first(struct fact_store *store, struct fact_query *first) {
     const bool is_ready = jetstream_is_ready(store->jetstream) && is_placed(first);
     struct fact_entry *expected;
@@ -608,7 +608,7 @@ static void end_all(struct fact_queries *list) {
     }
 }
 
-/* Writes that await their ack are not reported any more: they end with the jetstream. */
+/* Writes that await their ack are no longer reported: they end with the jetstream. */
 void fact_store_destroy(struct fact_store *store) {
     if (store == NULL) {
         return;

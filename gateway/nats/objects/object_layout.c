@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_layout.h. What is read here may have been written by anybody who may publish to NATS:
- * nothing in it is trusted beyond its form. */
+/* See object_layout.h. Data read here may have been written by any client with permission to
+ * publish to NATS: nothing in it is trusted beyond its form. */
 
 #include "object_layout.h"
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Pointers (object_layout.h), and where in a message one goes. The search for the place skips what
- * it does not need: it reads JSON that was checked, and stays within the text of any other. */
+/* Pointers (object_layout.h), and where in a message one is placed. The search for the place skips
+ * everything that it does not need: it reads JSON that was checked, and stays within the text of
+ * any other. */
 
 #include <inttypes.h>
 
@@ -45,7 +46,7 @@ static void skip_blanks(struct scan *scan) {
     }
 }
 
-/* Steps over `c`, after blanks.  Returns: false: it is not there. */
+/* Steps over `c`, after blanks.  Returns: false if it is not there. */
 static bool step(struct scan *scan, char c) {
     skip_blanks(scan);
     if (scan->at == scan->end || *scan->at != c) {
@@ -55,7 +56,7 @@ static bool step(struct scan *scan, char c) {
     return true;
 }
 
-/* Steps over a string from its quote on.  Returns: false: it does not end. */
+/* Steps over a string from its quote on.  Returns: false if it does not end. */
 static bool skip_string(struct scan *scan) {
     scan->at++;
     while ((scan->at = json_string_plain(scan->at, scan->end)) < scan->end) {
@@ -68,8 +69,7 @@ static bool skip_string(struct scan *scan) {
     return false;
 }
 
-/* Steps over a value, up to what follows it: a comma, a bracket.  Returns: false: it does not end.
- */
+/* Steps over a value, up to the next comma or bracket.  Returns: false if it does not end. */
 static bool skip_value(struct scan *scan) {
     size_t depth = 0;
     while (scan->at < scan->end) {
@@ -91,7 +91,7 @@ static bool skip_value(struct scan *scan) {
     return false;
 }
 
-/* Steps over a key.  Returns: false: there is none. */
+/* Steps over a key.  Returns: false if there is none. */
 static bool take_key(struct scan *scan, struct parley_bytes *out) {
     skip_blanks(scan);
     if (scan->at == scan->end || *scan->at != '"') {
@@ -105,7 +105,7 @@ static bool take_key(struct scan *scan, struct parley_bytes *out) {
     return step(scan, ':');
 }
 
-/* Whether a key, as it is in the text, names the member: it may be written with escapes. */
+/* Whether a key, in the form of the text, names the member: it may be written with escapes. */
 static bool is_named(struct parley_bytes key, const char *member) {
     enum { MEMBER_MAX = 32, ESCAPE_BYTES = 6 };
     char name[MEMBER_MAX * ESCAPE_BYTES];
@@ -125,7 +125,7 @@ static size_t without_blanks(const char *start, const char *end) {
     return (size_t)(end - start);
 }
 
-/* Steps to the value of the member.  Returns: false: there is none. */
+/* Steps to the value of the member.  Returns: false if there is none. */
 static bool find_value(struct scan *scan, const char *member) {
     struct parley_bytes key = {"", 0};
     char before = '{';

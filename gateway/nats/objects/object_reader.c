@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_reader.h. The name of the object decides what is read: nothing of the meta but the
- * subject of its chunks is used before it agrees with what the message says. */
+/* See object_reader.h. The name of the object decides what is read: of the meta only the subject of
+ * its chunks is used before it agrees with the message. */
 
 #include "object_reader.h"
 
@@ -24,9 +24,10 @@ struct object_reader {
     char stream[OBJECT_STREAM_MAX], bucket[OBJECT_STREAM_MAX], chunks[OBJECT_SUBJECT_MAX];
     char digest[OBJECT_DIGEST_MAX]; /* that it must have */
     uint64_t size, received;
-    uint64_t first, last; /* the sequences of chunks that came, 0: none */
+    uint64_t first, last; /* the sequences of chunks that came; 0 if none did */
     uint64_t current_at;  /* the last one that had come when the consumer had no more */
-    uint64_t asked_after; /* the same, when the leader was asked for what is missing */
+    uint64_t asked_after; /* the last one that had come when the leader was asked for the missing
+                             ones */
     struct object_digest sum;
     struct jetstream_request *request;
     struct ordered_consumer *consumer;
@@ -129,7 +130,7 @@ static void end_lacking(struct object_reader *reader, const struct jetstream_hel
 
 static void ask_what_is_missing(struct object_reader *reader);
 
-/* What was missing may have come meanwhile, and perhaps there are too few again. */
+/* Missing chunks may have come in the meantime, and perhaps there are too few again. */
 static void on_chunk_after(void *context, const struct jetstream_held *held) {
     struct object_reader *reader = context;
     reader->request = NULL;
@@ -152,7 +153,7 @@ static void on_first_chunk(void *context, const struct jetstream_held *held) {
 
 /* All of them should have come, since chunks are stored before the meta. But the consumer may be on
  * a member of the cluster that lags behind, and one that had none of them may begin after the
- * first. So the leader is asked for the first, and for what came next when there were too few. */
+ * first. So the leader is asked for the first, and for the next one when there were too few. */
 static void ask_what_is_missing(struct object_reader *reader) {
     reader->asked_after = reader->last;
     ask_leader(reader, 1, on_first_chunk);

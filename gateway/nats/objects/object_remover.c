@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_remover.h. A piece is what a purge removes that keeps all but so many. An object that
- * several gateways remove at the same time is there or not: a purge that finds less than it is to
- * keep does nothing. */
+/* See object_remover.h. A piece is the set of messages that a purge with a `keep` removes. An
+ * object that several gateways remove at the same time is there or not: a purge that finds fewer
+ * messages than it should keep does nothing. */
 
 #include "object_remover.h"
 

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See object_retention.h. The stream's own order says which objects are the newest, so all gateways
- * come to the same result; more than one may remove the same object.
+ * come to one result; more than one may remove the same object.
  *
  * The metas are asked for one by one, and not delivered by a consumer: each object that is written
- * or removed makes nats-server 2.9 forget what consumers of all metas were not sent yet. A reading
- * begins with the last meta that was read before. If another one is there now, or nothing that is
- * as new, the stream has lost its end or is another one of this name, so all are forgotten and read
- * again. */
+ * or removed makes nats-server 2.9 forget the metas that consumers of all metas were still to be
+ * sent. A reading begins with the last meta that was read before. If another one is there now, or
+ * none that is as new, the stream has lost its end or is another one of this name, so all are
+ * forgotten and read again. */
 
 #include "object_retention.h"
 
@@ -42,10 +42,10 @@ struct owner {
 struct object_retention {
     struct object_retention_options options;
     struct jetstream_request *request; /* for the next meta */
-    struct reactor_timer again;        /* armed: it could not be asked for */
+    struct reactor_timer again;        /* armed when it could not be asked for */
     bool is_resuming;                  /* the last meta that was read is asked for again */
-    uint64_t wanted_sequence;          /* up to which they are read; 0: they are */
-    uint64_t last_sequence;            /* of the last one that was read; 0: none was */
+    uint64_t wanted_sequence;          /* up to which they are read; 0 if they are */
+    uint64_t last_sequence;            /* of the last one that was read; 0 if none was */
     int64_t last_time_ns;
     TAILQ_HEAD(all_kept, kept) all; /* the oldest first */
     size_t object_count;
@@ -64,7 +64,7 @@ static size_t chain_of(struct parley_bytes name) {
     return hash % CHAINS;
 }
 
-/* The part before the id; data NULL: it is not a name of parley's. */
+/* Returns the part before the id; data NULL if it is not a name of parley's. */
 static struct parley_bytes owner_of(struct parley_bytes name) {
     const bool has_id = name.length < OBJECT_NAME_MAX && name.length > ID_LENGTH + 1 &&
                         name.data[name.length - ID_LENGTH - 1] == '/';
@@ -82,7 +82,7 @@ static struct owner *find_owner(struct object_retention *keeper, struct parley_b
     return NULL;
 }
 
-/* Returns: NULL: there is no memory. */
+/* Returns: NULL without memory. */
 static struct owner *open_owner(struct object_retention *keeper, struct parley_bytes name) {
     struct owner *known = find_owner(keeper, name);
     struct owner *owner = known == NULL ? calloc(1, sizeof *owner) : known;
@@ -107,7 +107,8 @@ static void forget(struct object_retention *keeper, struct kept *kept) {
     free(kept);
 }
 
-/* What the bucket's age has removed by now, and the oldest one if there is no place for another. */
+/* Forgets the metas that the bucket's age has removed by now, and the oldest one if there is no
+ * place for another. */
 static void forget_oldest(struct object_retention *keeper, int64_t now_ns) {
     struct kept *oldest;
     while ((oldest = TAILQ_FIRST(&keeper->all)) != NULL &&
@@ -155,8 +156,8 @@ static void drop_oldest(struct object_retention *keeper, struct owner *owner) {
 }
 
 /* Another meta of its name comes after that of `kept`: of two uploads at the same time, the chunks
- * of the first one belong to nothing now. A program that only changes what a meta says of its
- * object, or marks it as deleted, leaves the chunks to itself. */
+ * of the first one belong to nothing now. A program that only changes the description in a meta, or
+ * marks it as deleted, handles the chunks itself. */
 static void replace(struct object_retention *keeper, struct kept *kept,
                     const struct object_meta *meta) {
     const struct object_retention_options *options = &keeper->options;
@@ -231,7 +232,7 @@ static void take_held(struct object_retention *keeper, const struct jetstream_he
     keeper->last_time_ns = held->time_ns;
 }
 
-/* What is not the stream's continuation begins anew. */
+/* A stream that is not a continuation is read from its beginning again. */
 static void resume(struct object_retention *keeper, const struct jetstream_held *held) {
     const bool is_last = held->sequence == keeper->last_sequence;
     keeper->is_resuming = false;

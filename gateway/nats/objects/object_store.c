@@ -46,7 +46,7 @@ struct object_store {
     struct object_retention *keeper;
     struct object_remover remover;
     struct reactor_timer pump;
-    struct reactor_timer again; /* until what was not answered is asked again */
+    struct reactor_timer again; /* until an unanswered request is sent again */
 };
 
 static void wake(struct object_store *store) {
@@ -83,11 +83,13 @@ static void drop_object(void *context, const char *name, uint64_t sequence, cons
 
 /* ---- the room it takes ---- */
 
-/* Refused before the first chunk: a nats-server whose disk is full stops storing anything. What is
- * awaited is read before what is left, so that nothing is missed that is stored in between. */
+/* It is refused before the first chunk: a nats-server whose disk is full stops storing anything.
+ * The awaited bytes are read before the room left, so that no bytes stored in between are
+ * missed. */
 static bool take_room(struct object_put *put) {
     struct object_room *room = put->store->room;
-    const uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* and what chunks cost */
+    const uint64_t wanted = put->bytes.length + put->bytes.length / 64; /* including the overhead of
+                                                                           chunks */
     uint64_t awaited = atomic_load(&room->awaited_reply_bytes), left;
     char subject[OBJECT_SUBJECT_MAX];
     object_meta_subject(put->store->bucket, parley_bytes_of(put->name), subject);
@@ -138,8 +140,8 @@ static void finish(struct object_put *put, enum object_put_end end) {
     put->done(put);
 }
 
-/* Waits for the acks of what was sent: what JetStream stores after the purge would stay. A meta
- * that may be stored needs its chunks: the next attempt finds the object, or they expire. */
+/* Waits for the acks of the chunks sent: chunks that JetStream stores after the purge would stay. A
+ * meta that may be stored needs its chunks: the next attempt finds the object, or they expire. */
 static void end_if_acked(struct object_put *put) {
     if (put->phase == OBJECT_PUT_ENDING && put->acked_count == put->sent_count) {
         if (put->sent_count > 0 && !put->is_in_doubt) {
@@ -211,8 +213,8 @@ static void end_named(struct object_put *put, uint64_t sequence) {
     finish(put, OBJECT_PUT_STORED);
 }
 
-/* What the last meta of its name is decides what follows. That may be the same again, so only the
- * first time it is asked for at once. */
+/* The last meta of its name decides how to continue. That may be unchanged, so only the first time
+ * it is asked for at once. */
 static void look_again(struct object_put *put) {
     put->phase = OBJECT_PUT_ASKING;
     if (put->is_in_doubt) {
@@ -403,7 +405,7 @@ static void begin_sending(struct object_put *put) {
     line_up(put);
 }
 
-/* What the last meta of its name is. */
+/* The last meta of its name. */
 enum finding {
     FINDS_OTHER, /* of another object, or there is none */
     FINDS_SAME,  /* of this object, from another upload */
@@ -442,7 +444,7 @@ static enum finding find(struct object_put *put, const struct jetstream_last *la
     return finding;
 }
 
-/* What lies there already is the object. */
+/* The object is already stored. */
 static void end_without(struct object_put *put) {
     if (put->sent_count > 0) {
         purge_chunks(put->store, put->nuid, put->sent_count);
@@ -459,7 +461,7 @@ static void send_or_begin(struct object_put *put) {
     line_up(put);
 }
 
-/* NATS does not answer: asks again in a moment, for as long as a message would wait. */
+/* NATS does not answer: asks again in a moment, for as long as a message may wait. */
 static void wait_or_fail(struct object_put *put, const char *error) {
     struct object_store *store = put->store;
     if (jetstream_is_accepting(store->jetstream) &&
@@ -511,7 +513,8 @@ void object_put_begin(struct object_put *put, struct object_store *store) {
     ask(put);
 }
 
-/* What NATS did not answer. A put that fails is in the line afterwards, and leaves it later. */
+/* Sends requests again that NATS did not answer. A put that fails is in the line afterwards, and
+ * leaves it later. */
 static void on_again(struct reactor_timer *timer) {
     struct object_store *store = OWNER_OF(timer, struct object_store, again);
     struct object_put *put;
@@ -563,7 +566,7 @@ bool object_store_is_idle(const struct object_store *store) {
     return LIST_EMPTY(&store->puts);
 }
 
-/* The acks of what was sent do not come any more. */
+/* The acks of chunks under way no longer arrive. */
 void object_store_destroy(struct object_store *store) {
     struct object_put *put;
     if (store == NULL) {

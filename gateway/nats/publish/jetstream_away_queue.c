@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See jetstream_away_queue.h. Each stream has a flow: while it is held, all that comes for the
- * stream queues up, so that nothing overtakes what waits. What is in flight when an outage begins
- * joins the queue, if publishing it again cannot store it twice; then the first of the queue is
- * tried alone, and once it is acknowledged the others follow.
+/* See jetstream_away_queue.h. Each stream has a flow: while it is held, all publications to the
+ * stream queue up, so that none overtakes those that wait. A publication in flight when an outage
+ * begins joins the queue, if publishing it again cannot store it twice; then the first of the queue
+ * is tried alone, and once it is acknowledged the others follow.
  *
- * How an outage shows: the connection is lost; NATS says that nobody listens on the subject, as it
- * does between two leaders; or no ack at all comes for two seconds. In the last case acks may still
- * come: each publication keeps its mailbox, and the first answer counts.
+ * How an outage shows: the connection is lost; NATS says that no server listens on the subject, as
+ * it does between two leaders; or no ack at all comes for two seconds. In the last case acks may
+ * still come: each publication keeps its mailbox, and the first answer counts.
  *
- * After `patience_ms` an outage is nothing that is waited for: what comes then is published or
- * refused at once, as without patience, and each that waits has its own time. */
+ * After `patience_ms` an outage is no longer waited for: later publications are sent or refused at
+ * once, as without patience, and each that waits has its own time. */
 
 #include "jetstream_away_queue.h"
 
@@ -27,7 +27,7 @@ enum {
     TRY_MS = 250,         /* between two attempts, while there is no leader */
     SILENCE_MS = 2000,    /* a stream that acknowledges nothing for so long (or for half of the ack
                              timeout) has perhaps no leader */
-    OUTAGE_GAP_MS = 5000, /* without a sign of it, an outage is over */
+    OUTAGE_GAP_MS = 5000, /* without a sign of it, an outage has ended */
 };
 
 static int64_t now_of(const struct jetstream_flow *flow) {
@@ -128,8 +128,8 @@ static bool can_wait(const struct jetstream_publication *publication) {
     return may_wait(publication) && is_safe(publication);
 }
 
-/* What it waits for is another message, which the same leader had before all that was sent after
- * this one, and stores before: a leader that is gone may have dropped it. */
+/* It waits for another message, which its leader had before all messages sent after this one, and
+ * stores before them: a leader that no longer exists may have dropped it. */
 static bool is_behind_another(const struct jetstream_publication *publication) {
     return publication->unknown_count == 0 &&
            publication->outage_count == publication->flow->outage_count;
@@ -139,8 +139,8 @@ bool jetstream_flow_can_repeat(const struct jetstream_publication *publication) 
     return may_wait(publication) && (is_behind_another(publication) || is_safe(publication));
 }
 
-/* What it waits for may be its own first copy, which a leader that is gone has dropped: what
- * follows it in its body must not be published before it is decided. */
+/* It may wait for its own first copy, which a leader that no longer exists has dropped: messages
+ * after it in its body must not be published before it is decided. */
 bool jetstream_flow_leads(const struct jetstream_publication *publication) {
     const struct jetstream_sender *sender = publication->sender;
     return sender != NULL && publication->sender_number < sender->published_count &&
@@ -181,7 +181,7 @@ size_t jetstream_held_count(const struct jetstream *jetstream) {
     return count;
 }
 
-/* One in the queue is not published any more. */
+/* One in the queue is no longer published. */
 static void end(struct jetstream_publication *publication) {
     char text[JETSTREAM_TROUBLE_MAX] = "";
     struct jetstream_ack ack = {.outcome = JETSTREAM_REFUSED, .error = text};
@@ -266,7 +266,7 @@ static void release(struct jetstream_flow *flow) {
     flow->state = JETSTREAM_FLOW_RELEASING;
     while ((first = first_of(flow)) != NULL) {
         if (step(first) == STEP_STUCK) {
-            return; /* the tick goes on */
+            return; /* the tick continues */
         }
     }
     flow->state = JETSTREAM_FLOW_OPEN;
@@ -461,7 +461,7 @@ int64_t jetstream_patience_ms(const struct jetstream *jetstream) {
 
 /* ---- creation ---- */
 
-/* "vlp.>" covers what begins with "vlp.". */
+/* "vlp.>" covers subjects that begin with "vlp.". */
 struct jetstream_flow *jetstream_flow_of(struct jetstream *jetstream, const char *subject) {
     for (size_t i = 0; jetstream->options.patience_ms > 0 && i < jetstream->options.stream_count;
          i++) {

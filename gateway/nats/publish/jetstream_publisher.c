@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See jetstream_publisher.h. Each publication owns a mailbox. All deadlines are equally far away,
- * so the list of what is in flight is in the order of their deadlines, and one timer serves them
- * all. What is published is kept until its ack, since jetstream_away_queue.c may publish it again.
- */
+ * so the list of publications in flight is in the order of their deadlines, and one timer serves
+ * them all. A publication is kept until its ack, since jetstream_away_queue.c may publish it
+ * again. */
 
 #include "jetstream_publisher.h"
 
@@ -171,8 +171,8 @@ static uint64_t hash_subject(const char *subject) {
     return hash;
 }
 
-/* The server sends no ack for a message that it does not permit. What `done` publishes meanwhile is
- * at the end of the list, after those that are looked at. */
+/* The server sends no ack for a message that it does not permit. Messages that `done` publishes in
+ * the meantime are at the end of the list, after those that are checked. */
 void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject) {
     const uint64_t hash = hash_subject(subject);
     const struct jetstream_publication *end = &jetstream->window.in_flight;
@@ -246,7 +246,7 @@ static void refuse(struct jetstream_publication *publication, int code, const ch
     }
 }
 
-/* Whether the ack tells of an earlier time that this message was published, which had no answer. */
+/* Whether the ack belongs to an earlier, unanswered publication of this message. */
 static bool is_again(const struct jetstream_publication *publication,
                      const struct jetstream_ack *ack) {
     return ack->is_duplicate && publication->unknown_count > 0 &&
@@ -261,7 +261,7 @@ static void take_stored(struct jetstream_publication *publication, struct jetstr
     jetstream_flow_go_on(flow);
 }
 
-/* What is on its way to the replicas has no sequence yet (nats-server 2.10). */
+/* A message on its way to the replicas has no sequence so far (nats-server 2.10). */
 static bool is_undecided(const struct jetstream_ack *ack) {
     return ack->is_duplicate && ack->sequence == 0;
 }
@@ -376,7 +376,7 @@ static void give_times(struct jetstream_publication *publication,
     publication->repeatable_until_ms = now_ms + repeatable_ms(jetstream, flow, message);
 }
 
-/* Returns: NULL: no memory. */
+/* Returns: NULL without memory. */
 static struct jetstream_publication *create_publication(struct jetstream *jetstream,
                                                         struct jetstream_flow *flow,
                                                         const struct jetstream_message *message) {
@@ -522,8 +522,8 @@ void jetstream_wait_cancel(struct jetstream *jetstream, struct jetstream_waiter 
     }
 }
 
-/* Wakes those for which there is room, in the order in which they came; one that waits again
- * meanwhile is at the end of the list, and woken in a later turn. */
+/* Wakes those for which there is room, in the order in which they came; one that starts to wait
+ * again is at the end of the list, and woken in a later turn. */
 static void on_room(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, window.room);
     struct jetstream_window *window = &jetstream->window;

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See jetstream_undecided.h. A stream with several replicas answers so for the moment between two
- * messages that came together: nats-server 2.9 with the first one's outcome, 2.10 with a duplicate
- * without a sequence, later ones with errors. JetStream knows the id or the subject, so that one
- * that is published again is never stored twice.
+/* See jetstream_undecided.h. A stream with several replicas gives such answers in the moment
+ * between two messages that came together: nats-server 2.9 with the first one's outcome, 2.10 with
+ * a duplicate without a sequence, later ones with errors. JetStream knows the id or the subject, so
+ * that one that is published again is never stored twice.
  *
- * What follows it in its stream goes on meanwhile, but for what would break the order within a body
- * (jetstream_flow_leads): then the whole stream waits, for a while. */
+ * Later messages of its stream continue in the meantime, except those that would break the order
+ * within a body (jetstream_flow_leads): then the whole stream waits, for a while. */
 
 #include "jetstream_undecided.h"
 
@@ -46,7 +46,7 @@ static void give_up(struct jetstream_publication *publication) {
                                  "JetStream is still storing a message with this id or key");
 }
 
-/* Nothing of a stream is published past what waits for its leader. */
+/* No message of a stream is published before those that wait for its leader. */
 static void publish_again(struct jetstream_publication *publication) {
     struct jetstream_flow *flow = publication->flow;
     if (!jetstream_flow_can_repeat(publication)) {
@@ -64,7 +64,7 @@ static void publish_again(struct jetstream_publication *publication) {
     }
 }
 
-/* What `done` publishes meanwhile is not in this list. */
+/* Messages that `done` publishes are not in this list. */
 static void on_due(struct reactor_timer *timer) {
     struct jetstream *jetstream = OWNER_OF(timer, struct jetstream, undecided.timer);
     const struct jetstream_publication *end = &jetstream->undecided.list;

@@ -181,7 +181,7 @@ uint64_t jetstream_connection_count(const struct jetstream *jetstream) {
     return jetstream->connected_count;
 }
 
-/* A stream in which messages of several protocols lie is named once. */
+/* A stream that stores messages of several protocols is named once. */
 static const char *name_once(const struct jetstream *jetstream, size_t number) {
     const struct jetstream_check *checks = jetstream->setup.checks;
     for (size_t i = 0; i < number; i++) {

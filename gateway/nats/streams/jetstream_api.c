@@ -31,8 +31,9 @@ struct jetstream_request {
     jetstream_done_fn *was_done;    /* instead, for jetstream_purge_ask */
     jetstream_last_fn *last;        /* instead, for jetstream_last_ask */
     jetstream_held_fn *held;        /* instead, for jetstream_held_ask */
-    struct jetstream_check *direct; /* the stream that a direct request is for; NULL: it is none */
-    char *direct_subject;           /* that it asks for; NULL: it never was direct */
+    struct jetstream_check *direct; /* the stream that a direct request is for; NULL for other
+                                       requests */
+    char *direct_subject;           /* that it asks for; NULL if it never was direct */
     void *context;
     struct jetstream_request *next, **link; /* *link == this */
 };
@@ -184,7 +185,7 @@ static bool is_for_message(const struct jetstream_request *request) {
     return request->last != NULL || request->held != NULL;
 }
 
-/* There is no answer. */
+/* Ends a request that has no answer. */
 static void end_request(struct jetstream_request *request) {
     if (is_for_message(request)) {
         end_message_request(request, (struct parley_bytes){0}, false);
@@ -231,7 +232,7 @@ static bool send_request(struct jetstream *jetstream, const char *what, const ch
            bus_publish(jetstream->bus, subject, reply, parley_bytes_of(body)) == BUS_SENT;
 }
 
-/* Sends it with a mailbox of its own, from which it is received until its deadline. */
+/* Sends it with a mailbox of its own, which receives until its deadline. */
 static bool post(struct jetstream_request *request, const char *what, const char *body) {
     struct jetstream *jetstream = request->jetstream;
     char reply[BUS_SUBJECT_MAX];
@@ -357,8 +358,8 @@ static void write_subject_request(const char *subject, uint64_t sequence,
     parley_buffer_append(out, (struct parley_bytes){"}", 2}); /* and a NUL */
 }
 
-/* Nobody answers direct requests: why, JetStream's API knows. What is answered late is dropped.
- * Returns: false: it cannot be asked. */
+/* No server answers direct requests: JetStream's API knows the reason. Late answers are dropped.
+ * Returns: false if it cannot be asked. */
 static bool ask_leader_instead(struct jetstream_request *request) {
     struct jetstream *jetstream = request->jetstream;
     char what[JETSTREAM_SUBJECT_MAX];
@@ -408,7 +409,7 @@ static void on_direct_answer(struct jetstream_request *request, const struct bus
     last(context, &read);
 }
 
-/* Returns: NULL: messages of the stream are not read directly. */
+/* Returns: NULL if messages of the stream are not read directly. */
 static struct jetstream_check *find_direct(struct jetstream *jetstream, const char *stream) {
     const size_t count = jetstream_check_count(jetstream);
     for (size_t i = 0; i < count; i++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See jetstream_check.h. It sends no request and changes nothing on the server. Each change of a
- * sentence is reported, so a sentence must stay the same while its cause lasts: sentences contain
+ * sentence is reported, so a sentence must not change while its cause lasts: sentences contain
  * limits, and no counts. */
 
 #include "jetstream_check.h"
@@ -78,7 +78,7 @@ enum jetstream_grade jetstream_grade_set(struct jetstream_check *check, enum jet
     return grade;
 }
 
-/* The first of these that it does not have; NULL: it has all. */
+/* Returns the first of these that it does not have; NULL if it has all. */
 static const char *first_lacking(const char *const *subjects, const json_t *config) {
     while (*subjects != NULL && stream_covers(config, *subjects)) {
         subjects++;
@@ -86,7 +86,7 @@ static const char *first_lacking(const char *const *subjects, const json_t *conf
     return *subjects;
 }
 
-/* Returns: subjects that lie there and that it does not have; NULL: it has all. */
+/* Returns: subjects that are stored there and that it does not have; NULL if it has all. */
 static const char *find_lacking(const struct jetstream_check *check, const json_t *config) {
     const struct jetstream_stream *stream = check->group->stream;
     if (stream->object_subjects != NULL) {
@@ -104,7 +104,7 @@ static const char *find_lacking(const struct jetstream_check *check, const json_
     return NULL;
 }
 
-/* A stream of an operator that was changed: where its subjects lie now is looked up again. */
+/* A stream of an operator that was changed: the streams of its subjects are looked up again. */
 static void note_lacking(struct jetstream_check *check, const char *lacking) {
     struct jetstream_group *group = check->group;
     if (check == group->checks) {
@@ -174,9 +174,9 @@ static struct jetstream_room read_room(const json_t *answer, const json_t *confi
     };
 }
 
-/* A message was refused because room or a permission was missing. That is over when messages were
- * removed or the limits were changed; or, since a small message may find room where a large one did
- * not, when other messages were stored and none was refused for a while. */
+/* A message was refused because room or a permission was missing. That is resolved when messages
+ * were removed or the limits were changed; or, since a small message may find room where a large
+ * one did not, when other messages were stored and none was refused for a while. */
 static bool is_over(const struct jetstream_refusal *refusal, const struct jetstream_room *room,
                     int64_t now_ms) {
     const struct jetstream_room *then = &refusal->room;

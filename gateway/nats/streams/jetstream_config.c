@@ -16,8 +16,9 @@ enum {
     DEDUPE_WINDOW_MIN_MS = 100, /* the server refuses less, and takes 0 for its default of 2 min */
 };
 
-/* The description of what parley creates: which form of subjects, headers and values it holds, for
- * operators and for later versions. It grows by one when that changes (docs/api.md#nats). */
+/* The description of the streams that parley creates: which form of subjects, headers and values
+ * they hold, for operators and for later versions. It grows by one when that changes
+ * (docs/api.md#nats). */
 #define LAYOUT_BEGINNING "parley, layout "
 #define LAYOUT_TEXT LAYOUT_BEGINNING "1"
 
@@ -29,7 +30,7 @@ bool jetstream_config_is_ours(const json_t *config) {
 
 /* ---- how long a bucket keeps a key ---- */
 
-/* The streams of that name.  Returns: NULL: no stream has it, or `name` is NULL. */
+/* Returns the streams of that name; NULL if no stream has it, or `name` is NULL. */
 static const struct jetstream_group *group_of(const struct jetstream_check *check,
                                               const char *name) {
     const struct jetstream_setup *setup = &check->jetstream->setup;
@@ -41,7 +42,7 @@ static const struct jetstream_group *group_of(const struct jetstream_check *chec
     return NULL;
 }
 
-/* The longest of all its streams; 0: for ever; -1: that is not known. */
+/* Returns the longest age of all its streams; 0: forever; -1 if that is not known. */
 static int64_t kept_ms(const struct jetstream_group *group) {
     int64_t longest_ms = -1;
     for (size_t i = 0; i < group->check_count; i++) {
@@ -56,7 +57,7 @@ static int64_t kept_ms(const struct jetstream_group *group) {
     return longest_ms;
 }
 
-/* All of its streams were looked at, and can be used, or could be but for lack of room. */
+/* All of its streams were checked, and can be used, or could be except for lack of room. */
 static bool is_in_use(const struct jetstream_group *group) {
     bool is_any = false;
     for (size_t i = 0; i < group->check_count; i++) {

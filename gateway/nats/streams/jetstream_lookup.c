@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See jetstream_lookup.h. STREAM.NAMES names every stream that has a subject in common with a
- * family, also narrower ones. Of several none can cover the family, so the first few, for the error
- * message, are enough, and so is the first page. */
+ * family, also narrower ones. If there are several, none can cover the family, so the first few,
+ * for the error message, are enough, and so is the first page. */
 
 #include "jetstream_lookup.h"
 
@@ -20,7 +20,7 @@ enum {
 struct jetstream_lookup {
     struct jetstream_group *group;
     jetstream_lookup_fn *done;
-    struct jetstream_request *request; /* NULL: it is not under way */
+    struct jetstream_request *request; /* NULL when it is not under way */
     size_t family;                     /* whose streams are asked for */
     size_t info;                       /* of found: about which is asked then */
     char names[FOUND_MAX][JETSTREAM_STREAM_MAX];
@@ -98,7 +98,7 @@ static void on_info(void *context, json_t *answer) {
     go_on(lookup);
 }
 
-/* Asks the next question, or ends.  Returns: false: it could not be asked. */
+/* Asks the next question, or ends.  Returns: false if it could not be asked. */
 static bool ask_next(struct jetstream_lookup *lookup) {
     struct jetstream *jetstream = lookup->group->jetstream;
     const char *family = lookup->group->stream->families[lookup->family];

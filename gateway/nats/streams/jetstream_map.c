@@ -103,7 +103,7 @@ static void note_moved(struct jetstream_group *group, const struct jetstream_pla
     }
 }
 
-/* What was said of the stream that the slot had is not so any more. */
+/* The report on the previous stream of this slot no longer applies. */
 static void end_report(struct jetstream_check *check) {
     const struct jetstream *jetstream = check->jetstream;
     char subject[JETSTREAM_NAME_MAX];
@@ -218,7 +218,7 @@ static size_t read_bytes_max(const json_t *config) {
     return bytes > 0 ? (size_t)bytes : 0;
 }
 
-/* Where 0 is no limit. */
+/* Returns the smaller limit, where 0 means no limit. */
 static size_t least_of(size_t a, size_t b) {
     return a == 0 || (b != 0 && b < a) ? b : a;
 }

@@ -40,7 +40,8 @@ bool jetstream_collides(const char *one, const char *other) {
     }
 }
 
-/* The subject of the stream that is related to the family so.  Returns: NULL: there is none. */
+/* Returns the subject of the stream that is related to the family in this way; NULL if there is
+ * none. */
 static const char *find_subject(const struct jetstream_found *found, const char *family,
                                 bool (*is_related)(const char *subject, const char *family)) {
     size_t index;
@@ -89,8 +90,8 @@ static void refuse_parts(const char *family, const struct jetstream_found found[
 }
 
 /* parley has made it under another name than this stream's, and it has nothing but these subjects:
- * it is another protocol's with the same prefix, and its readers expect that one's messages. One
- * that an operator has given further subjects is used like any other. */
+ * it belongs to another protocol with this prefix, and its readers expect the messages of that
+ * protocol. One that an operator has given further subjects is used like any other. */
 static bool is_of_another(const struct jetstream_stream *stream,
                           const struct jetstream_found *found) {
     const json_t *subjects = json_object_get(found->config, "subjects");

@@ -4,8 +4,8 @@
  * while something is wrong, and every few seconds otherwise, so that a stream that was deleted,
  * changed or filled is noticed before a message fails. (The server's advisories start a round at
  * once, where the account may subscribe to them.) A missing stream is created, though one that
- * vanished only after a while; one that exists is used as it is and never changed;
- * jetstream_check.c says in a sentence what is wrong with it. */
+ * vanished only after a while; one that exists is used unchanged; jetstream_check.c describes its
+ * problem in a sentence. */
 
 #include "jetstream_setup.h"
 
@@ -26,7 +26,7 @@
 
 enum {
     OVERLAPS_MAX = 8,  /* while another reactor creates it, it may overlap with itself */
-    DELETION_MS = 500, /* what deleting a small stream takes at most */
+    DELETION_MS = 500, /* how long deleting a small stream takes at most */
     DELETION_BYTES_A_MS = 512 * 1024,
     DELETION_MAX_MS = 30000,
     UNUSABLE_RETRY_MS = 2000, /* only an operator can change it */
@@ -58,7 +58,7 @@ static void ask_for(struct jetstream_check *check, const char *verb, json_t *bod
     }
 }
 
-/* A check's request has ended.  Returns: the error of its answer; -1: there is no answer. */
+/* A check's request has ended.  Returns: the error of its answer; -1 if there is no answer. */
 static int take_answer(struct jetstream_check *check, const json_t *answer) {
     struct jetstream *jetstream = check->jetstream;
     check->request = NULL;
@@ -112,9 +112,9 @@ static void note_direct(struct jetstream_check *check, const json_t *answer) {
 
 /* ---- creating ---- */
 
-/* nats-server 2.9 announces a deletion, and gives the name free, before it removes the files. A
- * stream created in between gets the old messages, or loses its own with the files, although they
- * were acknowledged. Only the client that deleted it is told when the files are gone, so a stream
+/* nats-server 2.9 announces a deletion, and frees the name, before it removes the files. A stream
+ * created in between gets the old messages, or loses its own with the files, although they were
+ * acknowledged. Only the client that deleted it is notified when the files are removed, so a stream
  * that vanished is created after the time that this takes. */
 static bool may_have_files(struct jetstream_check *check) {
     const int64_t now_ms = reactor_now_ms(check->jetstream->reactor);
@@ -183,8 +183,9 @@ static void on_details(void *context, json_t *answer) {
     }
 }
 
-/* The server says only with the list of what was deleted what it could not read. It is asked once a
- * connection, beside the round, since nothing waits for it; and not where the list is long. */
+/* The server reports the messages that it could not read only together with the list of deleted
+ * ones. It is asked once per connection, beside the round, since nothing waits for it; and not
+ * where the list is long. */
 static void look_for_damage(struct jetstream_check *check, const json_t *answer) {
     char what[JETSTREAM_SUBJECT_MAX];
     if (check->has_asked_details || check->jetstream->events.damaged == NULL ||
@@ -216,7 +217,7 @@ static bool is_jetstream_off(int error) {
            error == JETSTREAM_E_OFF_FOR_ACCOUNT;
 }
 
-/* Somebody else may have made a stream for its subjects: that is looked up first. */
+/* An operator may have made a stream for its subjects: that is looked up first. */
 static bool is_to_be_created(struct jetstream_check *check) {
     const struct jetstream_group *group = check->group;
     const bool is_own = check == group->checks;
@@ -413,7 +414,7 @@ static bool has_settled(struct jetstream *jetstream) {
 
 /* Before parley is first ready, an unusable stream that it needs stops everything, as a wrong
  * configuration does.
- * Later it stops only what goes to it, also across reconnects.  Returns: when to begin the next
+ * Later it stops only messages to it, also across reconnects.  Returns: when to begin the next
  * round. */
 static int64_t close_round(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
@@ -431,7 +432,7 @@ static int64_t close_round(struct jetstream *jetstream) {
     return jetstream->options.watch_ms > 0 ? jetstream->options.watch_ms : JETSTREAM_WATCH_MS;
 }
 
-/* Returns: whether the round goes on. */
+/* Returns: whether the round continues. */
 static bool create_deferred(struct jetstream *jetstream) {
     struct jetstream_setup *setup = &jetstream->setup;
     bool is_any = false;
@@ -516,7 +517,7 @@ static void init_check(struct jetstream_check *check, struct jetstream_group *gr
                                       .gone_ms = -1};
 }
 
-/* The own stream's check is there even while no family lies in it. */
+/* The own stream's check is there even while it stores no family. */
 static bool init_group(struct jetstream_group *group, struct jetstream_check *checks) {
     const struct jetstream_stream *stream = group->stream;
     group->checks = checks;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See jetstream_trouble.h. Each change is reported once. Nothing here decides what is tried next,
- * with one exception: nothing is published while the disk of an embedded server's store is full, on
- * which nats-server 2.9 wedges: it does not answer any more, even once there is room again, until
- * it is killed. */
+/* See jetstream_trouble.h. Each change is reported once. This file decides nothing, with one
+ * exception: nothing is published while the disk of an embedded server's store is full, on which
+ * nats-server 2.9 hangs: it no longer answers, even once there is room again, until it is
+ * killed. */
 
 #include "jetstream_trouble.h"
 
@@ -54,7 +54,7 @@ static void on_store_tick(struct reactor_timer *timer) {
     }
 }
 
-/* What the disk has beyond its reserve. */
+/* Returns the room of the disk beyond its reserve. */
 static uint64_t disk_left(const char *folder) {
     struct statvfs disk;
     if (folder == NULL || statvfs(folder, &disk) != 0) {
@@ -161,7 +161,7 @@ static const char *describe_off(int error) {
                : "JetStream is not enabled on the NATS server: enable it there (nats-server -js)";
 }
 
-/* What affects all streams, or NULL. */
+/* Returns a trouble that affects all streams, or NULL. */
 static const char *describe_all(const struct jetstream *jetstream) {
     const struct jetstream_setup *setup = &jetstream->setup;
     const struct jetstream_trouble_state *trouble = &jetstream->trouble;
