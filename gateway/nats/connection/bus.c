@@ -283,8 +283,8 @@ static void on_echo(void *context, const struct bus_message *message) {
     (void)message;
 }
 
-/* A host that vanished or a server that froze sends nothing, not even a FIN. What parley sends to
- * itself must come back. */
+/* A host that vanished or a server that froze sends nothing, not even a FIN. A message that parley
+ * sends to itself must come back. */
 static void pulse(struct reactor_timer *timer) {
     struct bus *bus = OWNER_OF(timer, struct bus, pulse);
     bus->silent_pulses = bus->has_heard ? 0 : bus->silent_pulses + 1;

@@ -83,8 +83,8 @@ const char *bus_identity_fault(const struct bus_identity *identity, char why[BUS
  * destroys. */
 enum parley_status bus_create(struct reactor *reactor, const struct bus_options *options,
                               const struct bus_events *events, struct bus **out) PARLEY_MUST_CHECK;
-/* Writes what is buffered, closes, and waits for a pending connection attempt: at worst two seconds
- * per server. The reactor must not run afterwards. NULL is allowed. */
+/* Writes the buffered data, closes, and waits for a pending connection attempt: at worst two
+ * seconds per server. The reactor must not run afterwards. NULL is allowed. */
 void bus_destroy(struct bus *bus);
 
 bool bus_is_connected(const struct bus *bus);
@@ -142,8 +142,7 @@ void bus_alias_remove(struct bus *bus, struct bus_alias *alias);
  * each connection.  Owns: the caller embeds it, and keeps it until it is removed. */
 struct bus_subscription {
     const char *subject; /* it may have wildcards */
-    const char *queue;   /* each message goes to one of the subscriptions of a queue; NULL: no
-                            queue */
+    const char *queue;   /* each message goes to one of the subscriptions of a queue; may be NULL */
     bus_receive_fn *receive;
     void *context;
     void *native; /* the bus's; NULL at first */

@@ -32,5 +32,5 @@ bool bus_connector_has_ended(const struct bus_connector *opener);
 bool bus_connector_cancel_if_stuck(struct bus_connector *opener);
 /* Returns: a new connection, which the caller destroys; NULL if the attempt failed. */
 natsConnection *bus_connector_join(struct bus_connector *opener);
-/* The same of an attempt that may last: at worst two seconds per server. */
+/* As bus_connector_join, for an attempt that may last: at worst two seconds per server. */
 natsConnection *bus_connector_wait(struct bus_connector *opener);

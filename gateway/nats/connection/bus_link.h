@@ -26,7 +26,7 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
  * that come before they are taken, each text is stored once, up to BUS_VIOLATION_COUNT_MAX. */
 enum {
     BUS_VIOLATION_COUNT_MAX = 16,
-    BUS_VIOLATION_MAX = 256, /* nats.c keeps no more of an error */
+    BUS_VIOLATION_MAX = 256, /* the length to which nats.c cuts an error */
 };
 
 struct bus_violation {

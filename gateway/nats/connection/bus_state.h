@@ -73,7 +73,7 @@ struct bus {
 /* `events` and `listen` are borrowed for the inbox's life. */
 void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen);
 /* Subscribes under a new name, so that no answers to an earlier connection arrive.  Returns: false
- * if it failed; bus_inbox_close is due all the same. */
+ * if it failed; bus_inbox_close is due in any case. */
 bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) PARLEY_MUST_CHECK;
 /* Opens the core subscriptions. */
 void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection);

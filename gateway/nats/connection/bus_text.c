@@ -30,7 +30,7 @@ bool bus_subject_can_be(const char *subject) {
     return before != '.';
 }
 
-/* The same of a header; the lengths are known by then. */
+/* Whether a header is valid; the lengths are known by then. */
 static bool can_be_header(struct parley_bytes name, struct parley_bytes value) {
     return name.length > 0 && strpbrk(name.data, ":\r\n \t") == NULL &&
            memchr(value.data, '\r', value.length) == NULL &&

@@ -51,7 +51,7 @@ enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char
                                          struct ordered_consumer **out) PARLEY_MUST_CHECK;
 /* From now on `count` messages may be delivered, now or when they are stored, and `bytes` of them
  * at the most; but one is delivered however large it is. Replaces the bounds of the last pull
- * (messages requested by then are delivered all the same). Only with ORDERED_REPLAY; with
+ * (messages requested by then are delivered anyway). Only with ORDERED_REPLAY; with
  * JETSTREAM_FROM_LAST `bytes` are an aim. */
 void ordered_consumer_pull(struct ordered_consumer *consumer, size_t count, size_t bytes);
 /* The bytes that replaying consumers have requested and not received. */

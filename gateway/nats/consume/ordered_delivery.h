@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Handles what an ordered consumer's counterpart on the server sends: messages and statuses.
+/* Handles the messages and statuses that an ordered consumer's counterpart on the server sends.
  * Private to ordered_*.c. */
 
 #include "ordered_state.h"

@@ -22,11 +22,11 @@ enum {
  *   STOPPED  ──▶ CREATING   the connection is there, or the retry timer fires
  *   CREATING ──▶ RUNNING    the server has created it
  *   CREATING ──▶ STOPPED    the server could not (the retry timer is set)
- *   RUNNING  ──▶ STOPPED    it no longer exists, is silent, or lost a message (the retry timer is
- * set)
+ *   RUNNING  ──▶ STOPPED    it vanished, is silent, or lost a message (the retry timer is set)
  *   CREATING ──▶ STOPPED ──▶ REFUSED   the server will not create it
  *   any      ──▶ STOPPED    the connection is lost
- *   any      ──▶ STOPPED ──▶ CLOSED    ordered_consumer_close */
+ *   any      ──▶ STOPPED ──▶ CLOSED    ordered_consumer_close
+ */
 enum ordered_phase {
     ORDERED_STOPPED, /* not created: no connection, or until the retry timer fires */
     ORDERED_CREATING,

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* A supervisor for one nats-server. It starts the child, notices its death by a pidfd on the
- * reactor, and starts it again on the same port, less and less often while it keeps dying. Whether
- * the child still works it does not judge: the bus probes it and says so (embedded_replace); nor
- * does it wait for a restarted child to be ready, for the bus finds it by itself. Only the first
- * start is waited for, and only that may choose another port. */
+ * reactor, and starts it again on the same port, less and less often while it keeps dying. It does
+ * not check whether the child still works: the bus probes it and reports that (embedded_replace);
+ * nor does it wait for a restarted child to be ready, since the bus finds it by itself. Only the
+ * first start is waited for, and only that may choose another port. */
 
 #include "embedded.h"
 
@@ -35,7 +35,7 @@
 #include "embedded_fit.h"
 
 enum {
-    LOCK_PATIENCE_MS = 3000, /* a child of a parley that was just killed may be going */
+    LOCK_PATIENCE_MS = 3000, /* a child of a parley that was just killed may still be exiting */
     START_PATIENCE_MS = 10000,
     START_TRIES = 3, /* of ports */
     START_GRACE_MS = 1000,
@@ -57,13 +57,13 @@ struct embedded {
     char *data;   /* absolute */
     char *binary; /* absolute */
     char token[2 * TOKEN_BYTES + 1];
-    char name[32]; /* of the server: that it is ours which answers */
+    char name[32]; /* of the server: shows that the answer comes from our child */
     char url[48];
     int port;
     int lock_fd, log_fd, null_fd;
 
-    pid_t pid;                  /* 0: there is none */
-    struct reactor_watch death; /* its pidfd, -1 while there is none */
+    pid_t pid;                  /* 0 if there is none */
+    struct reactor_watch death; /* its pidfd, -1 if there is none */
     struct reactor_timer restart;
     struct reactor_timer log_check;
     int64_t started_ms;
@@ -80,13 +80,13 @@ static void pause_ms(int ms) {
 /* ---- files ---- */
 
 /* Opens a file of the data folder, far above the standard descriptors, and never through a link:
- * it would be written wherever that leads. */
+ * the data would be written to the target of the link. */
 static int open_data(const struct embedded *embedded, const char *name, int flags) {
     char *path = NULL;
     if (asprintf(&path, "%s/%s", embedded->data, name) < 0) {
         return -1;
     }
-    /* Without O_NONBLOCK a named pipe would hold the start up; on a file it means nothing. */
+    /* Without O_NONBLOCK a named pipe would block the start; on a file it has no effect. */
     int low = open(path, flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600);
     free(path);
     if (low < 0) {
@@ -102,7 +102,7 @@ static char *path_of(const struct embedded *embedded, const char *name, const ch
     return asprintf(&path, "%s/%s%s", embedded->data, name, ending) >= 0 ? path : NULL;
 }
 
-/* Replaces the old file by a new one, whatever that was and whatever its permissions. */
+/* Replaces the old file, of any kind and with any permissions, by a new one. */
 static bool write_data(const struct embedded *embedded, const char *name,
                        struct parley_bytes text) {
     char *path = path_of(embedded, name, ""), *draft = path_of(embedded, name, ".new");
@@ -134,7 +134,7 @@ static bool lock_folder(struct embedded *embedded) {
     }
 }
 
-/* A string as nats-server's configuration takes it. */
+/* Adds a string as nats-server's configuration requires it. */
 static void add_quoted(struct parley_buffer *text, const char *value) {
     parley_buffer_char(text, '"');
     for (; *value != '\0'; value++) {
@@ -155,11 +155,12 @@ static bool write_configuration(struct embedded *embedded) {
                          "host: \"127.0.0.1\"\n"
                          "port: %d\n"
                          "max_payload: 8388608\n"
-                         /* What all readers together may leave unread for a moment. */
+                         /* The bytes that all readers together may leave unread for a moment. */
                          "max_pending: 268435456\n"
                          "authorization { token: \"%s\" }\n"
-                         /* Else it is three quarters of what is free now: started on a full disk,
-                          * the server would refuse its own streams for as long as it runs. */
+                         /* Otherwise it is three quarters of the space that is free now: started on
+                          * a full disk, the server would refuse its own streams for as long as it
+                          * runs. */
                          "jetstream { max_file: 1125899906842624, store_dir: ",
                          embedded->name, embedded->port, embedded->token);
     char *store = NULL;
@@ -174,7 +175,7 @@ static bool write_configuration(struct embedded *embedded) {
     return is_written;
 }
 
-/* Tells other programs how to connect. */
+/* Publishes for other programs how to connect. */
 static bool write_url(struct embedded *embedded) {
     char text[sizeof embedded->url + sizeof embedded->token];
     snprintf(text, sizeof text, "nats://%s@127.0.0.1:%d\n", embedded->token, embedded->port);
@@ -188,7 +189,8 @@ static bool ended_badly(const struct embedded *embedded) {
     return fstat(embedded->lock_fd, &status) == 0 && status.st_size > 0;
 }
 
-/* On the disk before the child writes anything. A full disk prevents that, and no start. */
+/* The note is on the disk before the child writes anything. A full disk prevents the note, but no
+ * start. */
 static void note_life(const struct embedded *embedded) {
     static const char text[] = "nats-server runs, or did not end by itself\n";
     if (pwrite(embedded->lock_fd, text, sizeof text - 1, 0) > 0) {
@@ -196,7 +198,7 @@ static void note_life(const struct embedded *embedded) {
     }
 }
 
-/* What it has written is on the disk before that is noted: the power may fail later. */
+/* The child's data is on the disk before that is noted: the power may fail later. */
 static void note_end(const struct embedded *embedded) {
     if (syncfs(embedded->lock_fd) == 0 && ftruncate(embedded->lock_fd, 0) != 0) {
         /* Then the next start takes longer. */
@@ -204,13 +206,13 @@ static void note_end(const struct embedded *embedded) {
 }
 
 /* The log is the child's standard error, so that it has the reason of a crash as well. It is
- * written with O_APPEND: emptied, it goes on at its beginning. */
+ * written with O_APPEND: after it is emptied, it continues at its beginning. */
 static void check_log(struct reactor_timer *timer) {
     struct embedded *embedded = OWNER_OF(timer, struct embedded, log_check);
     struct stat status;
     if (fstat(embedded->log_fd, &status) == 0 && status.st_size > LOG_BYTES_MAX &&
         ftruncate(embedded->log_fd, 0) != 0) {
-        /* Then it grows on; the next check tries again. */
+        /* Then it keeps growing; the next check tries again. */
     }
     reactor_timer_set(embedded->reactor, timer, LOG_CHECK_MS);
 }
@@ -273,7 +275,7 @@ static struct sockaddr_in loopback(int port) {
                                 .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
 }
 
-/* Someone may take it before the child does: hence the tries. */
+/* Another program may take it before the child does: hence the tries. */
 static bool choose_port(struct embedded *embedded) {
     struct sockaddr_in address = loopback(0);
     socklen_t size = sizeof address;
@@ -308,7 +310,7 @@ static bool answers(const struct embedded *embedded) {
 
 /* ---- the child ---- */
 
-/* In the child, after fork, in a program of many threads: nothing but system calls. */
+/* Runs in the child, after fork, in a program of many threads: only system calls are allowed. */
 static _Noreturn void become_server(const struct embedded *embedded, pid_t parent,
                                     char *const arguments[]) {
     prctl(PR_SET_PDEATHSIG, SIGKILL);
@@ -378,7 +380,7 @@ static bool end_child(struct embedded *embedded) {
          !is_dead(embedded) && reactor_clock_ms() < end_ms;) {
         pause_ms(POLL_MS);
     }
-    kill(embedded->pid, SIGKILL); /* it may be wedged by a full disk, and deaf to SIGTERM */
+    kill(embedded->pid, SIGKILL); /* it may hang because of a full disk, and ignore SIGTERM */
     return WIFEXITED(reap(embedded));
 }
 
@@ -526,10 +528,10 @@ static void on_cut(void *context, const char *stream, uint64_t bytes) {
     }
 }
 
-/* A nats-server before 2.10 that finds a message damaged cuts the file off there, but goes on
- * counting from that message's sequence: what it then adds to the file, and acknowledges, it never
- * finds again. Started once more it counts right, if nothing was written before. So it is started
- * and ended before anything can connect to it. */
+/* A nats-server before 2.10 that finds a message damaged cuts the file off there, but continues to
+ * count from that message's sequence: messages that it then adds to the file, and acknowledges, it
+ * never finds again. Started once more it counts right, if nothing was written before. So it is
+ * started and ended before anything can connect to it. */
 static bool start_to_repair(struct embedded *embedded) {
     char *store = path_of(embedded, "store", "");
     struct embedded_blocks *blocks = store != NULL ? embedded_blocks_note(store) : NULL;
@@ -608,7 +610,7 @@ const char *embedded_token(const struct embedded *embedded) {
     return embedded->token;
 }
 
-/* What it names is gone. */
+/* The server that it names no longer runs. */
 static void remove_url(const struct embedded *embedded) {
     char *path = NULL;
     if (asprintf(&path, "%s/nats.url", embedded->data) >= 0) {

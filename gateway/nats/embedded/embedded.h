@@ -7,8 +7,8 @@
  * must be the one that lives as long as the process (the kernel ends the child with that thread).
  *
  * The data folder holds: lock (held with flock by parley and by the child: a folder is free when
- * both are gone; not empty while a child runs, and after one that did not end by itself), nats.conf
- * and nats.url (mode 0600: they bear the token), nats.log, store/. */
+ * both have ended; not empty while a child runs, and after one that did not end by itself),
+ * nats.conf and nats.url (mode 0600: they bear the token), nats.log, store/. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -38,9 +38,9 @@ struct embedded_events {
 
 /* Locks the folder, writes the configuration and starts the child; returns when it answers, or
  * after 10 s. Where the last child did not end by itself, a nats-server before 2.10 is started
- * twice (docs/adr/0036).  `error` gets a sentence that says what is wrong and what to do, when it
- * fails. Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed,
- * it cannot read what a newer one has stored, … */
+ * twice (docs/adr/0036).  `error` gets a sentence with the problem and its remedy, when it fails.
+ * Returns: PARLEY_E_IO: the folder is held by another parley, nats-server is not installed, it
+ * cannot read the store of a newer one, … */
 enum parley_status embedded_create(struct reactor *reactor, const struct embedded_options *options,
                                    const struct embedded_events *events, char *error,
                                    size_t error_size, struct embedded **out) PARLEY_MUST_CHECK;
@@ -48,13 +48,13 @@ enum parley_status embedded_create(struct reactor *reactor, const struct embedde
 /* Whether embedded_create would find a nats-server.  `error` as there. */
 bool embedded_is_installed(char *error, size_t error_size);
 
-/* nats://127.0.0.1:PORT, the same for the child's every life.  Owns: borrowed. */
+/* nats://127.0.0.1:PORT, constant over all lives of the child.  Owns: borrowed. */
 const char *embedded_url(const struct embedded *embedded);
 const char *embedded_token(const struct embedded *embedded);
 
-/* It does not acknowledge any more: kill it (SIGKILL) and start another. Harmless while a start is
- * under way. */
+/* The child no longer acknowledges: kills it (SIGKILL) and starts another. Harmless while a start
+ * is under way. */
 void embedded_replace(struct embedded *embedded);
 
-/* SIGTERM, SIGKILL after five seconds; waits for its end, unlocks the folder. */
+/* Sends SIGTERM, and SIGKILL after five seconds; waits for the child's end, unlocks the folder. */
 void embedded_destroy(struct embedded *embedded);

@@ -24,7 +24,7 @@ struct embedded_blocks {
     size_t count;
 };
 
-/* Of a file that is a block; 0: it is none. */
+/* Returns the number of a file that is a block; 0 if it is not one. */
 static unsigned long block_number(const FTSENT *entry) {
     char *end;
     const unsigned long number = strtoul(entry->fts_name, &end, 10);
@@ -37,7 +37,7 @@ static const char *stream_of(const FTSENT *entry) {
     return entry->fts_parent->fts_parent->fts_name;
 }
 
-/* The blocks of a stream follow one another in a walk. Returns: NULL: out of memory. */
+/* The blocks of a stream follow one another in a walk. Returns: NULL if out of memory. */
 static struct block *block_of(struct embedded_blocks *blocks, const char *stream) {
     struct block *last = blocks->count > 0 ? &blocks->items[blocks->count - 1] : NULL;
     if (last != NULL && strcmp(last->stream, stream) == 0) {
@@ -56,7 +56,7 @@ static struct block *block_of(struct embedded_blocks *blocks, const char *stream
     return &items[blocks->count++];
 }
 
-/* Returns: false: out of memory. */
+/* Returns: false if out of memory. */
 static bool note(struct embedded_blocks *blocks, const FTSENT *entry) {
     const unsigned long number = block_number(entry);
     if (number == 0) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See embedded_fit.h. From 2.10 on nats-server keeps the state of each stream in msgs/index.db, and
- * the marks of what was removed in its blocks; 2.9 knows neither. */
+ * the marks of removed messages in its blocks; 2.9 knows neither. */
 
 #include "embedded_fit.h"
 
@@ -36,7 +36,7 @@ static pid_t ask_version(const char *binary, int out_fd) {
     return pid;
 }
 
-/* Writes what it prints first, with a NUL; "" if that does not come. */
+/* Reads the first output of the program, with a NUL; "" if there is none in time. */
 static void read_said(const char *binary, char said[SAID_MAX]) {
     int ends[2];
     said[0] = '\0';
@@ -52,7 +52,7 @@ static void read_said(const char *binary, char said[SAID_MAX]) {
     }
     close(ends[0]);
     if (pid > 0) {
-        kill(pid, SIGKILL); /* it has said it, or never will */
+        kill(pid, SIGKILL); /* it has printed it, or never will */
         waitpid(pid, NULL, 0);
     }
 }

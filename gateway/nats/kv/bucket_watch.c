@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See bucket_watch.h. An ordered consumer does the reading; what it cannot see is that a bucket was
+/* See bucket_watch.h. An ordered consumer does the reading; it cannot notice that a bucket was
  * deleted and made again between two of its counterparts on the server, since it then continues
  * after a sequence that the new bucket may never have had. So the bucket is known by the time at
  * which its stream was created, which is asked for before the first entry and again each time
@@ -8,11 +8,11 @@
  *
  *   WAITING   ──▶ ASKED      the timer fires
  *   ASKED     ──▶ READING    the stream exists: the consumer is opened
- *   ASKED     ──▶ WAITING    it does not, or nobody answers
+ *   ASKED     ──▶ WAITING    it does not, or no server answers
  *   READING   ──▶ COMPARING  all has come, as the consumer or the stream says
- *   COMPARING ──▶ CURRENT    it is the same stream, and holds nothing more
+ *   COMPARING ──▶ CURRENT    the stream is unchanged, and holds nothing more
  *   COMPARING ──▶ READING    the consumer was cut, or the stream holds more than has come
- *   COMPARING ──▶ WAITING    it passed over some of what the stream holds: from the beginning
+ *   COMPARING ──▶ WAITING    it skipped some messages of the stream: from the beginning
  *   CURRENT   ──▶ READING    the consumer was cut
  *   any       ──▶ WAITING    it is another stream, or the server refuses the consumer */
 
@@ -31,12 +31,12 @@ enum {
     RETRY_MAX_MS = 250,
     COMPARE_MS = 250,
     REFUSED_MS = 5000,
-    LOOK_MS = 10000, /* between looks at what the bucket has dropped */
-    /* Of looks that find a message in the stream which does not come. A member of a cluster may be
-     * a moment late; a message that was deleted last never comes. */
+    LOOK_MS = 10000, /* between checks of which entries the bucket has dropped */
+    /* The number of checks that find a message in the stream which does not come. A member of a
+     * cluster may be a moment late; a message that was deleted last never comes. */
     SHORT_COUNT_MAX = 8,
-    /* Of readings that brought less than the bucket holds. One that goes on so may have a count
-     * that is wrong. */
+    /* The number of readings that brought less than the bucket holds. A stream for which this
+     * continues may have a wrong count. */
     AGAIN_COUNT_MAX = 4,
 };
 
@@ -55,8 +55,8 @@ struct bucket_watch {
     int64_t retry_ms;
     char created[sizeof((struct jetstream_stream_info *)0)->created];
     uint64_t last_sequence; /* that has come */
-    uint64_t entry_count;   /* that have come; never fewer than the bucket still holds of them */
-    /* Of the stream when the reading began; nothing is known of it once the consumer was cut. */
+    uint64_t entry_count;   /* received entries; never fewer than the bucket still holds of them */
+    /* The stream when the reading began; its state is unknown once the consumer was cut. */
     struct {
         uint64_t hole_count, first_sequence;
         int64_t first_time_ns; /* when its first message was stored */
@@ -99,7 +99,7 @@ static void on_opened(void *context, uint64_t next_sequence) {
     (void)next_sequence;
 }
 
-/* A mark that a key was deleted has no value. (An empty value is none that parley writes.) */
+/* A mark that a key was deleted has no value. (parley writes no empty values.) */
 static void on_stored(void *context, const struct jetstream_stored *stored) {
     struct bucket_watch *watch = context;
     watch->last_sequence = stored->sequence;
@@ -157,7 +157,8 @@ static void remember(struct bucket_watch *watch, const struct jetstream_stream_i
     watch->before.first_time_ns = info->message_count > 0 ? info->first_time_ns : INT64_MAX;
 }
 
-/* Something was removed since the reading began, and not by its age, which removes the first. */
+/* Whether a message was removed since the reading began, and not by its age, which removes the
+ * first. */
 static bool has_lost_some(const struct bucket_watch *watch,
                           const struct jetstream_stream_info *info) {
     const int64_t age_ns = reactor_wall_clock_ns() - watch->before.first_time_ns;
@@ -194,7 +195,7 @@ static bool has_more(const struct bucket_watch *watch, const struct jetstream_st
            info->first_sequence <= info->last_sequence;
 }
 
-/* Where something was removed the consumer may have passed over something else. */
+/* Where a message was removed the consumer may have skipped another one. */
 static bool may_lack_some(const struct bucket_watch *watch,
                           const struct jetstream_stream_info *info) {
     return watch->entry_count < info->message_count || has_lost_some(watch, info);

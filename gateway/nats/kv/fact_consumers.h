@@ -22,13 +22,13 @@ struct fact_consumers_options {
     const union parley_option_value *values; /* of the protocol's options */
 };
 
-/* Owns: copies the options, borrows their texts; returns new consumers, which the caller destroys
- * before store and jetstream. */
+/* Owns: copies the options, borrows all that they point to; returns new consumers, which the caller
+ * destroys before store and jetstream. */
 enum parley_status fact_consumers_create(const struct fact_consumers_options *options,
                                          struct fact_consumers **out) PARLEY_MUST_CHECK;
 /* The number of messages that all gateways together have still to be given.  Returns: false if that
  * is not known of all of them at present, or there are no consumers (NULL). */
 bool fact_consumers_pending(const struct fact_consumers *consumers, uint64_t *out);
-/* Accepts no more messages; work that has begun continues. NULL is allowed. */
+/* Stops taking messages; work that has begun continues. NULL is allowed. */
 void fact_consumers_stop(struct fact_consumers *consumers);
 void fact_consumers_destroy(struct fact_consumers *consumers);

@@ -4,7 +4,7 @@
 /* Remembers the keys that the process has written in the last seconds, on any reactor. The shared
  * consumers, which run on one reactor and see every message again, need not ask NATS for those. It
  * keeps only a number for each key, in a table of fixed size: a key that it does not know may have
- * been written all the same.
+ * been written nevertheless.
  *
  * Threads: any, for all functions but creating and destroying. */
 

@@ -63,7 +63,7 @@ void object_nuid_new(char out[OBJECT_NUID_MAX]);
 
 /* SHA-256 of an object, piece by piece.  Owns: object_digest_finish frees what begin allocates. */
 struct object_digest {
-    void *native; /* NULL: there was no memory, and the digest is "" */
+    void *native; /* NULL if there was no memory; then the digest is "" */
 };
 void object_digest_begin(struct object_digest *digest);
 void object_digest_add(struct object_digest *digest, struct parley_bytes bytes);
@@ -78,7 +78,7 @@ void object_digest_finish(struct object_digest *digest);
  * object, which is in it by its digest. */
 void object_id_write(struct parley_bytes agent, const struct parley_bytes parts[2],
                      const char *digest, char out[OBJECT_ID_SIZE]);
-/* The same of a whole message, which has the member.  Returns: PARLEY_E_MEMORY. */
+/* As object_id_write, for a whole message, which has the member.  Returns: PARLEY_E_MEMORY. */
 enum parley_status object_id_of(struct parley_bytes agent, struct parley_bytes payload,
                                 const char *member, char out[OBJECT_ID_SIZE]) PARLEY_MUST_CHECK;
 

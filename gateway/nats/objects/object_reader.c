@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_reader.h. The name of the object decides what is read: of the meta only the subject of
- * its chunks is used before it agrees with the message. */
+/* See object_reader.h. The name of the object decides which chunks are read: of the meta only the
+ * subject of its chunks is used before it agrees with the message. */
 
 #include "object_reader.h"
 
@@ -25,7 +25,7 @@ struct object_reader {
     char digest[OBJECT_DIGEST_MAX]; /* that it must have */
     uint64_t size, received;
     uint64_t first, last; /* the sequences of chunks that came; 0 if none did */
-    uint64_t current_at;  /* the last one that had come when the consumer had no more */
+    uint64_t current_at;  /* the last one that had come when the consumer had delivered all */
     uint64_t asked_after; /* the last one that had come when the leader was asked for the missing
                              ones */
     struct object_digest sum;

@@ -29,8 +29,8 @@ struct object_retention_options {
     void *context;
 };
 
-/* Owns: copies `options`, borrows their texts; returns a new keeper, which the caller destroys
- * before the jetstream. */
+/* Owns: copies `options`, borrows all that they point to; returns a new keeper, which the caller
+ * destroys before the jetstream. */
 enum parley_status object_retention_create(const struct object_retention_options *options,
                                            struct object_retention **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */

@@ -102,7 +102,7 @@ static void note_outage(struct jetstream_flow *flow, bool is_silent) {
     flow->is_silent = is_silent;
 }
 
-/* A later message of the same sender is stored, so that this one would be out of order. */
+/* A later message of this sender is stored, so that this one would be out of order. */
 static bool is_overtaken(const struct jetstream_publication *publication) {
     const struct jetstream_sender *sender = publication->sender;
     return sender != NULL && publication->sender_number < sender->stored;

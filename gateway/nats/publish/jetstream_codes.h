@@ -8,8 +8,8 @@
 
 enum jetstream_reason {
     JETSTREAM_REASON_OTHER,
-    JETSTREAM_REASON_UNDECIDED, /* an earlier message with the same id, or to the same subject, is
-                                   on its way to the replicas: it may be stored, or not */
+    JETSTREAM_REASON_UNDECIDED, /* an earlier message with this id, or to this subject, is on its
+                                   way to the replicas: it may be stored, or not */
     JETSTREAM_REASON_BEHIND,    /* the subject has another last message than the expected one */
     JETSTREAM_REASON_NO_LEADER, /* no server listens, or not the one that could store it */
     JETSTREAM_REASON_NO_ROOM,

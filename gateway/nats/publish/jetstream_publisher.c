@@ -193,7 +193,7 @@ void jetstream_publisher_refuse(struct jetstream *jetstream, const char *subject
 
 /* ---- acks ---- */
 
-/* One that was published before, without an answer, may be stored all the same. */
+/* One that was published before, without an answer, may be stored nevertheless. */
 void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
                                   const char *error) {
     const struct jetstream_place *place =

@@ -62,7 +62,7 @@ enum bus_send jetstream_publication_send(struct jetstream_publication *publicati
 /* Takes one out of its list: of those in flight, or a flow's queue. */
 void jetstream_publication_withdraw(struct jetstream_publication *publication);
 /* Completes one that was refused with the ack's reason: JETSTREAM_REFUSED, or JETSTREAM_TIMEOUT if
- * it may be stored all the same. */
+ * it may be stored nevertheless. */
 void jetstream_publication_refuse(struct jetstream_publication *publication, int code,
                                   const char *error);
 /* Calls `done`, and frees it. */

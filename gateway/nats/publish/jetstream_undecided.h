@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Publications that JetStream has not decided on: an earlier message with the same id, or to the
- * same subject, is still on its way to the replicas. They are published again until they are
- * decided, for as long as a message may wait (ADR 15). Private to nats/. */
+/* Publications that JetStream has not decided on: an earlier message with their id, or to their
+ * subject, is still on its way to the replicas. They are published again until they are decided,
+ * for as long as a message may wait (ADR 15). Private to nats/. */
 
 #include "jetstream_state.h"
 

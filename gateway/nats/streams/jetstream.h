@@ -13,8 +13,8 @@
 #include "ordered_consumer.h"
 #include "shared_consumer.h"
 
-/* Connects and checks the streams in the background.  Owns: copies options and events; borrows
- * their texts; returns a new jetstream, which the caller destroys. */
+/* Connects and checks the streams in the background.  Owns: copies options and events; borrows all
+ * that they point to; returns a new jetstream, which the caller destroys. */
 enum parley_status jetstream_create(struct reactor *reactor,
                                     const struct jetstream_options *options,
                                     const struct jetstream_events *events,

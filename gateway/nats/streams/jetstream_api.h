@@ -21,7 +21,7 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context);
 
-/* The same for the last message on a subject … */
+/* As jetstream_held_ask, for the last message on a subject … */
 struct jetstream_request *jetstream_last_held_ask(struct jetstream *jetstream, const char *stream,
                                                   const char *subject, jetstream_held_fn *done,
                                                   void *context);

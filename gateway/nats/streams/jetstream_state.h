@@ -168,8 +168,8 @@ struct jetstream_refusal {
  *
  *   OFF  ◀──▶ ON    a round of checks has read its configuration
  *   ON   ──▶  DEAD  no server answered
- *   any  ──▶  OFF   a new connection; the stream is missing, or was created again; a minute as
- * DEAD */
+ *   any  ──▶  OFF   a new connection; the stream is missing or recreated; a minute as DEAD
+ */
 enum jetstream_direct { JETSTREAM_DIRECT_OFF, JETSTREAM_DIRECT_ON, JETSTREAM_DIRECT_DEAD };
 
 /* The check of a stream in NATS: a jetstream_stream's own, or one of an operator. */
@@ -203,8 +203,8 @@ struct jetstream_check {
  *
  *   UNPLACED ──▶ FRESH     their streams were looked up
  *   FRESH    ──▶ PLACED    the next round begins
- *   any      ──▶ UNPLACED  a new connection; one of the streams no longer exists, or has other
- * subjects */
+ *   any      ──▶ UNPLACED  a new connection; a stream vanished, or has other subjects
+ */
 enum jetstream_placement { JETSTREAM_UNPLACED, JETSTREAM_FRESH, JETSTREAM_PLACED };
 
 /* One of options.streams, and the streams that store its messages. */
@@ -236,13 +236,13 @@ struct jetstream_setup {
     size_t check_count;
     size_t bytes_max_least; /* of all streams that have a limit for messages; 0 if none has */
     void (*ready)(struct jetstream *jetstream);
-    /* Of the round under way: */
+    /* of the round under way: */
     size_t pending_count; /* questions without an answer; 0 if no round is under way */
     size_t asked_count;   /* questions */
     size_t silent_count;  /* of them, those that got no answer in time */
     int off_error;        /* the server's error that JetStream is not enabled; 0 if there is none */
     bool is_recheck_due;  /* begin the next round at once */
-    /* Of the last round that ended: */
+    /* of the last round that ended: */
     enum jetstream_round last_round;
     int last_off_error;
     bool has_started; /* it was ready before: an unusable stream stops only messages to it */

@@ -228,7 +228,7 @@ struct jetstream_removal {
                         servers */
 };
 
-/* Called with the outcome. A request that failed may have been carried out all the same. */
+/* Called with the outcome. A request that failed may have been carried out nevertheless. */
 typedef void jetstream_done_fn(void *context, bool is_done);
 typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info *info);
 
