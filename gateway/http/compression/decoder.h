@@ -2,8 +2,8 @@
 #pragma once
 
 /* Decompresses one stream of bytes, piece by piece: members of gzip or frames of zstd, one after
- * the other, and nothing else. It produces no more than it is asked for, so that a bomb costs only
- * as much as its reader takes. */
+ * the other, and nothing else. It produces at most the bytes that it is asked for, so that a bomb
+ * costs only as much as its reader takes. */
 
 #include "coding.h"
 

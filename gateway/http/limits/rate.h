@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The arithmetic of a rate: a bucket that holds what may be sent in two seconds, as a single number
+/* The arithmetic of a rate: a bucket that holds the amount of two seconds, as a single number
  * (GCRA). That number is the time at which the bucket will be full again if nothing is sent; the
  * time from now until then is the *lead*, how far a sender is ahead of its rate. A bucket that was
  * never used is equal to a full one, so a full one can be forgotten.
@@ -15,7 +15,7 @@
 #define RATE_BURST_NS (2 * RATE_SECOND_NS)
 /* More than this is never owed, so that no mistake locks a sender out for longer. */
 #define RATE_LEAD_MAX_NS (3600 * RATE_SECOND_NS)
-/* Of either unit; what it costs fits the arithmetic. */
+/* The maximum for either unit; its cost fits the arithmetic. */
 #define RATE_PER_S_MAX (UINT64_C(1) << 32)
 
 /* A lead of no more than this is not ahead at all.  Returns: the nanoseconds that `count` takes at

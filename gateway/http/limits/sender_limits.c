@@ -17,8 +17,8 @@ static void openings_bound(struct limit_openings *openings, uint64_t each,
     atomic_store(&openings->exempts_loopback, each == 0);
 }
 
-/* Each figure changes by itself: senders that are checked at the same time may see a new one and an
- * old one. */
+/* Each figure changes by itself: senders checked during the change may see a new one and an old
+ * one. */
 void limits_change(struct limits *limits, const struct limits_options *options) {
     for (size_t unit = 0; unit < RATE_UNITS; unit++) {
         atomic_store(&limits->rate_per_s[unit], options->rate.per_s[unit]);

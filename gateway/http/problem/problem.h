@@ -145,7 +145,7 @@ const struct parley_problem *problem_about(enum problem problem);
 void problem_write(struct parley_buffer *out, enum problem problem, const char *instance,
                    const char *detail, const struct parley_findings *findings);
 
-/* The same with more members: `members` are JSON, each with a comma in front. */
+/* As problem_write, with more members: `members` are JSON, each with a comma in front. */
 void problem_write_members(struct parley_buffer *out, enum problem problem, const char *detail,
                            struct parley_bytes members);
 
@@ -158,7 +158,8 @@ void problem_respond_findings(struct http_request *request, enum problem problem
                               const char *detail, const struct parley_findings *findings);
 void problem_respond_members(struct http_request *request, enum problem problem, const char *detail,
                              struct parley_bytes members);
-/* The same with violations that parley_findings_write wrote before the message was freed. */
+/* As problem_respond_findings, with violations that parley_findings_write wrote before the message
+ * was freed. */
 void problem_respond_violations(struct http_request *request, enum problem problem,
                                 const char *detail, struct parley_bytes violations);
 

@@ -20,7 +20,7 @@ typedef bool query_option_fn(void *context, size_t number, const char *value);
 bool query_options_read(struct http_request *request, const struct parley_option_help *options,
                         query_option_fn *set, void *context);
 
-/* The same for an address that has no options. */
+/* As query_options_read, for an address that has no options. */
 bool query_options_none(struct http_request *request);
 
 /* Gives the items of a comma-separated list to `set`, in their order.  Owns: as the value.

@@ -196,7 +196,7 @@ bool http_request_is_discarding(const struct http_request *request);
 /* Notes something of the request; of several notes of a kind the last counts.  `value`: not 0. */
 void http_request_note(struct http_request *request, enum http_note note, unsigned char value);
 
-/* The same with a text.  Copies it; without memory nothing is noted. */
+/* As http_request_note, with a text.  Copies it; without memory nothing is noted. */
 void http_request_remark(struct http_request *request, enum http_remark remark,
                          struct parley_bytes text);
 /* NULL if nothing was noted.  Owns: borrowed until http_options.over returns. */

@@ -7,7 +7,8 @@
 
 #include "http_internal.h"
 
-/* Gives libmicrohttpd the answer. Only from its callback.  Returns: what the callback returns. */
+/* Gives libmicrohttpd the answer. Only from its callback.  Returns: the result for the callback to
+ * return. */
 enum MHD_Result http_answer_send(struct http_request *request);
 /* Ends the answer of a request that has ended. */
 void http_answer_close(struct http_request *request);

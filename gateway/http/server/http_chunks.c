@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* libmicrohttpd 0.9.75 ends lines of a chunked body at a bare LF, and does not look at trailers.
- * A proxy in front of us may read the same bytes differently, and take a part of the body
+ * A proxy in front of us may read these bytes differently, and take a part of the body
  * for the next request. So they are followed here (mhd_recv.c), and anything doubtful is a
  * fault. */
 

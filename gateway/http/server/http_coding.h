@@ -9,7 +9,7 @@
  * initialised here and finished by the caller.  Returns: the bytes to send. */
 struct parley_bytes http_coding_whole(struct http_request *request, struct parley_bytes body,
                                       struct parley_buffer *scratch);
-/* The same of an answer that has a source: before its headers are written. */
+/* As http_coding_whole, for an answer that has a source: before its headers are written. */
 void http_coding_begin(struct http_request *request);
 /* Reads from the source, and compresses if the answer is compressed: as http_respond_stream's
  * `read`. The client can read each piece as soon as it arrives. */

@@ -267,7 +267,7 @@ static void read_connection(struct http_head *head, struct parley_bytes value) {
     }
 }
 
-/* Of several, all count (RFC 9110, section 12.5.1): they become one list. */
+/* Several headers all count (RFC 9110, section 12.5.1): they become one list. */
 static void read_accept(struct http_head *head, struct parley_bytes value) {
     struct parley_buffer *list = &head->accept;
     head->accept_count++;

@@ -87,8 +87,8 @@ const char *http_head_fault_so_far(struct parley_bytes so_far, size_t from,
  * that had no fault. */
 size_t http_head_write(const struct http_head *head, bool is_chunked, char *out);
 
-/* Of several the first, but of Accept all (RFC 9110, section 5.3). NULL if absent.  `name`: in any
- * case. */
+/* Returns the first of several headers, but of Accept all (RFC 9110, section 5.3). NULL if absent.
+ * `name`: in any case. */
 const char *http_head_field(const struct http_head *head, const char *name);
 /* Decoded: a `+` is a blank, and a %00 the byte 0x01. NULL if absent. "" for `?follow`. */
 const char *http_head_option(const struct http_head *head, const char *name);

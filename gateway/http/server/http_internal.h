@@ -4,7 +4,7 @@
 /* Declarations that the files of HTTP share: the server, its daemons, its connections and their
  * requests. acceptor.c accepts connections and distinguishes streams from requests; mhd_recv.c
  * reads their bytes, http_head.c and http_chunks.c check these; http_suspension.c and
- * http_request.c track what a request waits for, http_connection.c follows its client;
+ * http_request.c track the event for which a request waits, http_connection.c follows its client;
  * http_answer.c and live_response.c answer; mhd_daemon.c and http_server.c call libmicrohttpd. */
 
 #include <stdbool.h>
@@ -279,8 +279,8 @@ const char *http_reason(unsigned status);
 
 /* ---- mhd_wakeups.c ---- */
 
-/* Watches for the client's end from now on, and with EPOLLOUT for room for what is sent to it.
- * `events`: besides EPOLLRDHUP. */
+/* Watches for the client's end from now on, and with EPOLLOUT for room for data to it. `events`:
+ * besides EPOLLRDHUP. */
 enum parley_status http_watch(struct http_connection *connection, uint32_t events);
 /* Its request has ended, and another one may come. */
 void http_watch_idle(struct http_connection *connection);
@@ -331,7 +331,7 @@ void http_deadline_forget(struct http_connection *connection);
 
 /* ---- http_connection.c ---- */
 
-/* Moves the contents of `arrival` here.  Returns: PARLEY_E_MEMORY; finish it all the same. */
+/* Moves the contents of `arrival` here.  Returns: PARLEY_E_MEMORY; finish it in any case. */
 enum parley_status http_connection_init(struct http_connection *connection,
                                         struct mhd_daemon *daemon, struct MHD_Connection *mhd,
                                         struct mhd_arrival *arrival) PARLEY_MUST_CHECK;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The server: libmicrohttpd's callbacks, its daemons' turns on the reactor, and lifecycle.
- * Connections come from acceptor.c, and http_request.c tracks what a request waits for.
+ * Connections come from acceptor.c, and http_request.c tracks the event for which a request waits.
  *
  * It deliberately does not depend on routes, problems or tokens, and logs nothing. */
 
@@ -229,7 +229,7 @@ static void notify(void *context, struct MHD_Connection *mhd, void **slot,
 /* ---- the server ---- */
 
 /* The answer leaves before the request was read, so its client may still be sending it. The server
- * waits for few of the refused clients: they are refused to save what waiting takes. */
+ * waits for few of the refused clients: they are refused to save the cost of waiting. */
 static void refuse_connection(void *context, const struct acceptor_connection *connection) {
     struct http_server *server = context;
     const struct parley_bytes answer = server->options.full_answer;
@@ -245,7 +245,7 @@ static void refuse_connection(void *context, const struct acceptor_connection *c
     }
 }
 
-/* It reads once from each connection. What comes of bodies leaves in one write a turn, so the turn
+/* It reads once from each connection. Messages from bodies leave in one write per turn, so the turn
  * ends when there is enough of it, and before results would have to wait in a file. */
 static void run_daemon(struct mhd_daemon *daemon) {
     struct http_server *server = daemon->server;

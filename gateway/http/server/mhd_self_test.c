@@ -5,7 +5,7 @@
  * where one of these properties does not hold:
  *
  *   - It reads from a connection by `recv`, which is parley's (mhd_recv.c, ADR 9), and calls back
- *     for what it has read before it reads from another connection.
+ *     for the data read before it reads from another connection.
  *   - NOTIFY_STARTED comes before the first request of a connection: from MHD_add_connection, or
  *     from a later MHD_run (0.9.77 to 1.0.10, without MHD_USE_NO_THREAD_SAFETY). The connection's
  *     descriptor is known then (mhd_arrival.c). It reads from a new connection without an event,
@@ -14,8 +14,7 @@
  *     itself: 1.0 wants a Host.
  *   - A connection that is suspended and resumed is read from without an event (http_look_again).
  *   - A request that waits for an answer (MHD_queue_response) at the end of its body may be
- * suspended there
- *     and resumed later.
+ *     suspended there and resumed later.
  *   - An answer that parley writes itself (live_response.c) is not followed by another.
  *
  * The server has a thread, so that one that hangs is noticed. */

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Holds what a server needs to speak TLS: its certificate and key, and the authority of its
- * clients' certificates, read from files, and read again while it runs. TLS 1.2 and 1.3, with
- * ciphers that have forward secrecy and authenticate what they encrypt. Only this folder uses
- * libssl. */
+/* The TLS setup of a server: its certificate and key, and the authority of its clients'
+ * certificates, read from files, and read again while it runs. TLS 1.2 and 1.3, with ciphers that
+ * have forward secrecy and authenticate what they encrypt. Only this folder uses libssl. */
 
 #include <stdbool.h>
 
@@ -28,7 +27,7 @@ enum { TLS_ERROR_MAX = 512 };
 enum parley_status tls_context_create(const struct tls_files *files, char error[TLS_ERROR_MAX],
                                       struct tls_context **out) PARLEY_MUST_CHECK;
 /* Reads the files again: connections from now on use the new content, and cannot resume sessions
- * from before. Open connections keep what they have.
+ * from before. Open connections keep the old content.
  * Returns: as tls_context_create; on failure the previous content is kept.  Threads: any. */
 enum parley_status tls_context_reload(struct tls_context *context,
                                       char error[TLS_ERROR_MAX]) PARLEY_MUST_CHECK;

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Declarations that the files of TLS share: a reactor's server and its connections. tls_context.c
- * decides what is negotiated; tls_socket.c reads and writes a connection's socket for OpenSSL;
+ * sets the negotiated parameters; tls_socket.c reads and writes a connection's socket for OpenSSL;
  * tls_handshake.c is its beginning, tls_pump.c the rest; tls_server.c bounds all of them in number
  * and time. */
 

@@ -6,9 +6,9 @@
  * Data written to that end is encrypted and sent. Ends and errors pass through as on a TCP socket:
  *
  *   the client ends its sending half   the plain end reads an end, and can still write
- *   the client is gone                 the plain end reads what was left, then an end; writing
- * fails the plain end is shut for writing  the client gets what was written, and close_notify the
- * plain end is closed            the same, and what the client still sends is thrown away
+ *   the client has disconnected        the plain end reads the rest, then an end; writing fails
+ *   the plain end is shut for writing  the client gets the data written, and close_notify
+ *   the plain end is closed            likewise, and data that the client still sends is discarded
  *
  * It does not depend on HTTP. All of it happens on the reactor's thread. */
 
@@ -61,6 +61,6 @@ struct tls_totals tls_server_totals(const struct tls_server *server);
 size_t tls_server_count(const struct tls_server *server);
 /* Returns how many of those have something left to send after their plain end was closed. */
 size_t tls_server_closing_count(const struct tls_server *server);
-/* Sends what can be sent at once, and closes all connections. Call it when the reactor no longer
- * runs. */
+/* Sends the data that can be sent at once, and closes all connections. Call it when the reactor no
+ * longer runs. */
 void tls_server_destroy(struct tls_server *server);
