@@ -26,7 +26,7 @@ enum durability {
 
 struct configuration {
     const char *listen;       /* "127.0.0.1:8080"; ":PORT" means 127.0.0.1; "[::1]:PORT" */
-    const char *admin_listen; /* as listen, for monitoring alone; NULL: not opened */
+    const char *admin_listen; /* like listen, for monitoring alone; may be NULL */
     const char *data;       /* NULL until loaded: $XDG_STATE_HOME/parley or ~/.local/state/parley */
     const char *nats;       /* URLs, comma-separated; NULL: the embedded nats-server */
     const char *nats_shown; /* those URLs without users, passwords and tokens, or NULL */
@@ -73,7 +73,7 @@ struct configuration {
     int64_t stall_timeout_ms;       /* of a worker; 0: no limit */
     uint64_t body_rate_bytes;       /* per second; 0: no limit */
     const char *tls_cert, *tls_key; /* NULL: plain HTTP */
-    const char *tls_client_ca;      /* NULL: no certificates are requested */
+    const char *tls_client_ca;      /* NULL: certificates are not requested */
     bool tls_client_optional;       /* a client may come without one */
     int64_t tls_handshake_timeout_ms;
 

@@ -27,7 +27,8 @@ size_t terminal_width(FILE *stream);
  * column `indent` already; further lines are indented that far. Ends with a line feed. */
 void terminal_wrap(FILE *out, const char *text, size_t indent, size_t width);
 
-/* The same where further lines begin with `prefix`, such as "# ", which is on the first already. */
+/* As terminal_wrap, with further lines that begin with `prefix`, such as "# ", which is on the
+ * first already. */
 void terminal_wrap_after(FILE *out, const char *text, const char *prefix, size_t width);
 
 /* Appends text from outside: control characters, which could drive the terminal or end the line,

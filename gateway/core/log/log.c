@@ -18,7 +18,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { EVENTS_PER_S = 10, AT_ONCE_US = 5000000 /* what comes in this time may come at once */ };
+enum { EVENTS_PER_S = 10, AT_ONCE_US = 5000000 /* events of this time may come at once */ };
 
 const char *const log_level_names[] = {"error", "warn", "info", "debug", NULL};
 const char *const log_format_names[] = {"logfmt", "json", NULL};

@@ -75,7 +75,7 @@ uint64_t log_take_left_out(void);
 extern const char *const log_level_names[];
 extern const char *const log_format_names[];
 
-/* A row of the table.  Returns: NULL when there are no more. */
+/* A row of the table.  Returns: NULL after the last one. */
 struct log_event_row {
     const char *name, *message, *fields, *advice;
     enum log_level level;

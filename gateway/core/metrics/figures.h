@@ -69,7 +69,7 @@ enum outcome {
     OUTCOME_FAILED,    /* not stored, or unknown: no ack in time, or an internal error */
     OUTCOME_COUNT
 };
-/* Of one that is only checked: accepted stands for valid. */
+/* The validity of a message that is only checked: accepted stands for valid. */
 enum validity { VALIDITY_VALID, VALIDITY_INVALID, VALIDITY_FAILED, VALIDITY_COUNT };
 
 extern const char *const outcome_names[OUTCOME_COUNT];

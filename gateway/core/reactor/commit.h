@@ -42,7 +42,7 @@ enum parley_status commit_create(const struct commit_options *options,
 /* After: all its queues are destroyed. NULL is allowed. */
 void commit_destroy(struct commit *commit);
 
-/* `commit` NULL: nothing needs to be on the disk, and *out is NULL.  Threads: the reactor's, or any
+/* `commit` NULL: no data needs to be on the disk, and *out is NULL.  Threads: the reactor's, or any
  * before it runs, as for all functions below. */
 enum parley_status commit_queue_create(struct commit *commit, struct reactor *reactor,
                                        struct commit_queue **out) PARLEY_MUST_CHECK;

@@ -60,11 +60,11 @@ enum parley_status reactor_post(struct reactor *reactor, void (*work)(void *cont
 /* Ends the loop's sleep.  Threads: any. */
 void reactor_wake(struct reactor *reactor);
 
-/* Milliseconds on the monotonic clock, read once a turn. */
+/* Milliseconds on the monotonic clock, read once per turn. */
 int64_t reactor_now_ms(const struct reactor *reactor);
-/* The same reading, in nanoseconds. */
+/* That reading, in nanoseconds. */
 int64_t reactor_now_ns(const struct reactor *reactor);
-/* The same clock, read now.  Threads: any. */
+/* Reads that clock now.  Threads: any. */
 int64_t reactor_clock_ns(void);
 int64_t reactor_clock_ms(void);
 /* Unix time, of the clock that people set.  Threads: any. */

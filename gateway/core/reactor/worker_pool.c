@@ -46,8 +46,7 @@ static void run_task(struct worker_pool *pool, struct worker_pool_task *task) {
         completions->running_count--;
         TAILQ_INSERT_TAIL(&completions->done, task, links);
         atomic_store(&completions->has_done, true);
-        reactor_wake(completions->reactor); /* with the lock: so the queue cannot be closed at the
-                                               same time */
+        reactor_wake(completions->reactor); /* with the lock, so that the queue cannot be closed */
         pthread_cond_broadcast(&pool->gone);
     }
 }
