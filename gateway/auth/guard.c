@@ -117,7 +117,7 @@ static bool is_open(const struct guard *guard) {
     return guard->tokens == NULL && guard->jwks == NULL;
 }
 
-/* The same header as before, and nothing has changed since. */
+/* The header is equal to the previous one, and nothing has changed since. */
 static bool has_pass(const struct guard *guard, const struct http_request *request,
                      const char *shown, int64_t now) {
     const struct pass *pass = http_request_kept(request);

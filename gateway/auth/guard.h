@@ -2,7 +2,7 @@
 #pragma once
 
 /* Decides who is admitted, on one reactor: a request's credentials are verified once and kept with
- * its connection, and every address says what it needs (docs/api.md#access). */
+ * its connection, and every address declares its need (docs/api.md#access). */
 
 #include "http.h"
 #include "jwt.h"
@@ -13,7 +13,7 @@
 
 /* What an address requires of its clients. */
 enum guard_need {
-    GUARD_UNSTATED, /* no client is admitted: an address must say what it needs */
+    GUARD_UNSTATED, /* no client is admitted: an address must declare its need */
     GUARD_OPEN,     /* nothing */
     GUARD_SEND,     /* the scope send of its protocol */
     GUARD_READ,     /* the scope read of its protocol */
@@ -35,7 +35,7 @@ void guard_destroy(struct guard *guard);
  * Owns: steals the caller's reference. */
 void guard_set_tokens(struct guard *guard, struct tokens *tokens);
 
-/* The same for JWTs that are signed with one of these keys.
+/* As guard_set_tokens, for JWTs that are signed with one of these keys.
  * Owns: steals the reference to `jwks`; `rules` are borrowed. */
 void guard_set_jwks(struct guard *guard, struct jwks *jwks, const struct jwt_rules *rules);
 

@@ -25,7 +25,7 @@ struct jwks;
 enum parley_status jwks_read(struct parley_bytes text, struct jwks **out,
                              char error[JWKS_ERROR_MAX]) PARLEY_MUST_CHECK;
 
-/* The same from a file, which others may read but not write. `error` is appended to. */
+/* As jwks_read, from a file, which others may read but not write. `error` is appended to. */
 struct jwks *jwks_read_file(const char *path, struct parley_buffer *error);
 
 /* It lives until its last reference is dropped.  Threads: any.  NULL is allowed. */

@@ -18,5 +18,5 @@ struct rate sender_rate(const struct limits *limits, const struct http_request *
 
 /* Credentials of the request were not accepted: charges its address the cost of an invalid message.
  * `limits` NULL: no charge.
- * Returns: false: that address has tried too often, and the request is answered. */
+ * Returns: false if that address has tried too often, and the request is answered. */
 bool sender_may_fail(const struct limits *limits, struct http_request *request, int64_t now_ms);

@@ -12,7 +12,8 @@
 struct origin_policy {
     const char *address; /* that is listened on */
     const char *hosts;   /* of --host; NULL if not given */
-    const char *sites;   /* of --cors-origin, whose pages may do what any client may; NULL */
+    const char *sites;   /* of --cors-origin, whose pages have the rights of any client; may be
+                            NULL */
     bool is_loopback;    /* whether `address` is */
     bool has_tls;        /* whether this server speaks HTTPS itself */
 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The sender of a request, and what it may do: a token, a JWT, a client certificate, or an
+/* The sender of a request, with its permissions: a token, a JWT, a client certificate, or an
  * anonymous client. It never changes once it is made, so that threads can share it. */
 
 #include <stdatomic.h>

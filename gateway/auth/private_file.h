@@ -16,7 +16,7 @@
 bool private_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
                        struct parley_buffer *error);
 
-/* The same for a file that others may read, but not write: public keys. */
+/* As private_file_read, for a file that others may read, but not write: public keys. */
 bool public_file_read(const char *path, size_t bytes_max, struct parley_buffer *out,
                       struct parley_buffer *error);
 

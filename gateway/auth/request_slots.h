@@ -39,8 +39,8 @@ enum request_slots_state request_slots_find(const struct request_slots *slots, s
                                             const struct limits *limits,
                                             const struct http_request *request,
                                             struct request_slot *out);
-/* As request_slots_find.  `what`: the purpose of the requests.  Returns: false: there is no room,
- * and it is answered with 503. */
+/* As request_slots_find.  `what`: the purpose of the requests.  Returns: false if there is no room:
+ * it is answered with 503. */
 bool request_slots_admit(const struct request_slots *slots, size_t max, const struct limits *limits,
                          struct http_request *request, const char *what, struct request_slot *out);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The file of tokens: JSON that a person can read, with the hash of each token and what it allows
+/* The file of tokens: JSON that a person can read, with the hash of each token and its permissions
  * (docs/api.md#access). It is secret, since a user who can write it can admit anyone, and one who
  * can read it sees all names: a file that others can read or write is refused.
  *
@@ -42,7 +42,7 @@ struct token_file {
 void token_file_finish(struct token_file *file);
 
 /* Reads it into `out`, which is empty; a file that does not exist is an error.
- * Returns: false, with an `error`; `out` must be finished all the same. */
+ * Returns: false, with an `error`; `out` must be finished in any case. */
 bool token_file_read(const char *path, struct token_file *out, struct parley_buffer *error);
 
 /* Makes `change` change the content of the file, or an empty one where there is no file, and

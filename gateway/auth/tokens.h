@@ -27,6 +27,6 @@ size_t tokens_count(const struct tokens *tokens);
  * Owns: *out, of TOKEN_VALID, is borrowed from `tokens`; principal_ref keeps it longer. */
 enum token_state tokens_find(const struct tokens *tokens, struct parley_bytes shown, int64_t now,
                              struct principal **out);
-/* The same of a client's certificate by its name. */
+/* As tokens_find, for a client's certificate by its name. */
 enum token_state tokens_find_certificate(const struct tokens *tokens, const char *name, int64_t now,
                                          struct principal **out);
