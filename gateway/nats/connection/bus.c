@@ -210,7 +210,8 @@ static void check_opener(struct reactor_timer *timer) {
     }
 }
 
-/* Acts on what the hooks and the opener have noted. Must not be called from within the library. */
+/* Handles the changes noted by the hooks and the opener. Must not be called from within the
+ * library. */
 static void settle(struct bus *bus) {
     if (bus->is_connected && bus->is_broken) {
         go_away(bus);

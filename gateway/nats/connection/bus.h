@@ -79,7 +79,7 @@ struct bus_events {
 const char *bus_identity_fault(const struct bus_identity *identity, char why[BUS_FAULT_MAX]);
 
 /* Returns at once; connects in the background, and tries again for as long as the bus exists.
- * Owns: copies options, events and texts (but for `listen`); returns a new bus, which the caller
+ * Owns: copies options, events and texts (except `listen`); returns a new bus, which the caller
  * destroys. */
 enum parley_status bus_create(struct reactor *reactor, const struct bus_options *options,
                               const struct bus_events *events, struct bus **out) PARLEY_MUST_CHECK;

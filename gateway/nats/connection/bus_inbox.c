@@ -245,7 +245,7 @@ unsigned bus_message_status(const struct bus_message *message) {
     return text != NULL ? (unsigned)strtoul(text, NULL, 10) : 0;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 static bool name_inbox(struct bus_inbox *inbox) {
     natsInbox *name = NULL;

@@ -170,7 +170,7 @@ bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX
     }
 }
 
-/* ---- what the server does not permit ---- */
+/* ---- subjects that the server does not permit ---- */
 
 static pthread_mutex_t violations_lock = PTHREAD_MUTEX_INITIALIZER;
 static struct bus_violation *violations;

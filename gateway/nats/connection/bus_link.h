@@ -19,7 +19,7 @@ natsStatus bus_link_set(natsOptions *options, const struct bus_options *wanted);
  * secrets.  Returns: whether a server refused it. */
 bool bus_link_explain(natsStatus status, const char *where, char out[BUS_WHY_MAX]);
 
-/* ---- what the server does not permit ---- */
+/* ---- subjects that the server does not permit ---- */
 
 /* Permission violations are reported on a thread of the library, perhaps after the connection's
  * end. So they are stored in a record that is looked up in a list, under a lock. Of the violations

@@ -14,7 +14,7 @@ struct jetstream_delivery {
     int64_t time_ns;
     uint64_t pending; /* messages that the stream held and the consumer had not sent */
 };
-/* Returns: false: the subject is not one of these.  `reply`: may be NULL. */
+/* Returns: false if the subject is not one of these.  `reply`: may be NULL. */
 bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out);
 /* As jetstream_delivery_read, for the text after the consumer's name:
  * .<tries>.<sseq>.<cseq>.<time>.<pending>, and perhaps one more token. It takes a third of the

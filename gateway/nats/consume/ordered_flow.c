@@ -323,7 +323,7 @@ static bool request_reserved(struct ordered_consumer *consumer, size_t bytes) {
     return true;
 }
 
-/* Serves them in the order in which they came, and none overtakes: the one with the largest request
+/* Serves them in the order in which they came, without overtaking: the one with the largest request
  * gets its turn too. */
 static void serve_lane(struct jetstream_lane *lane) {
     struct ordered_consumer *consumer;
@@ -366,7 +366,7 @@ void ordered_consumer_pull(struct ordered_consumer *consumer, size_t count, size
     ordered_flow_top_up(consumer);
 }
 
-/* ---- what comes ---- */
+/* ---- incoming messages ---- */
 
 static void end_pull(struct ordered_consumer *consumer) {
     consumer->wanted_count = 0;

@@ -11,7 +11,8 @@ void ordered_flow_top_up(struct ordered_consumer *consumer);
 /* A message of `bytes` came. */
 void ordered_flow_received(struct ordered_consumer *consumer, size_t bytes);
 /* A request ended early: `left` of its messages will not come.
- * Returns: false: nor will one that it had no room for, unless the consumer is replaced. */
+ * Returns: false if a message for which it had no room will not come either, unless the consumer is
+ * replaced. */
 bool ordered_flow_request_ended(struct ordered_consumer *consumer, size_t left,
                                 bool is_out_of_bytes);
 /* A message is about to be delivered. */

@@ -90,7 +90,7 @@ struct ordered_consumer {
 
     /* ORDERED_REPLAY only: */
     size_t wanted_bytes;         /* of those to be delivered */
-    size_t reserved_bytes;       /* of the requests under way, not yet received */
+    size_t reserved_bytes;       /* of the requests under way, not received so far */
     int64_t expires_ms;          /* when the last of these requests ends at the latest */
     bool is_hungry;              /* nothing came since the pull began */
     bool is_draining;            /* the next request waits until no request is under way */

@@ -52,7 +52,7 @@ struct shared_consumer {
     char stream[JETSTREAM_STREAM_MAX]; /* that has the filter's subjects */
     bool is_running;                   /* the consumer exists, and the mailbox is open */
     size_t requested_count;            /* requested from the server, not received so far */
-    size_t open_count;                 /* delivered, not yet acknowledged or returned */
+    size_t open_count;                 /* delivered, not acknowledged or returned so far */
     int64_t heard_ms;
     bool is_pending_known; /* while it is running */
     uint64_t pending;
@@ -266,7 +266,7 @@ static void read_core(struct shared_consumer *consumer) {
     reactor_timer_set(jetstream->reactor, &consumer->timer, WATCH_MS);
 }
 
-/* ---- which of both ---- */
+/* ---- consumer or core subscription ---- */
 
 /* Returns: whether there may be a consumer. */
 static bool find_stream(struct shared_consumer *consumer) {

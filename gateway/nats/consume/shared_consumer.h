@@ -15,7 +15,7 @@ struct shared_consumer_options {
     /* Borrowed for the consumer's life. `stream`: where the filter's subjects are stored, unless
      * they belong to one of the jetstream's streams, which knows that better (jetstream_map.h). */
     const char *stream, *durable, *filter;
-    size_t batch;        /* how many messages may be open: requested, or not yet done */
+    size_t batch;        /* how many messages may be open: requested, or not done so far */
     int64_t ack_wait_ms; /* after which another gateway may get a message */
     bool is_from_now;    /* if created, it begins with messages stored from then on */
 };

@@ -26,7 +26,7 @@ struct embedded_options {
 };
 
 struct embedded_events {
-    /* The child died, or could not be started. It is tried again all the same, less and less
+    /* The child died, or could not be started. It is tried again nevertheless, less and less
      * often: `error` is for the log. Not called for an end that embedded_replace asked for. */
     void (*trouble)(void *context, const char *error);
     void (*restarted)(void *context); /* another child was started */

@@ -92,7 +92,7 @@ static void start_over(struct bucket_watch *watch, int64_t delay_ms) {
     ask_after(watch, delay_ms);
 }
 
-/* ---- what the consumer says ---- */
+/* ---- the consumer's events ---- */
 
 static void on_opened(void *context, uint64_t next_sequence) {
     (void)context;
@@ -145,7 +145,7 @@ static void on_refused(void *context, const char *error) {
     start_over(context, REFUSED_MS);
 }
 
-/* ---- what the stream says of itself ---- */
+/* ---- the stream's own state ---- */
 
 static uint64_t hole_count(const struct jetstream_stream_info *info) {
     return info->last_sequence + 1 - info->first_sequence - info->message_count;
@@ -266,7 +266,7 @@ static void on_timer(struct reactor_timer *timer) {
     ask(OWNER_OF(timer, struct bucket_watch, timer));
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status bucket_watch_open(struct reactor *reactor, struct jetstream *jetstream,
                                      const char *bucket, const struct bucket_watch_events *events,

@@ -68,7 +68,7 @@ struct taken {
     char bytes[];
 };
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 static void enter_list(struct taken *taken, struct taken_list *list) {
     TAILQ_REMOVE(taken->list, taken, link);
@@ -95,7 +95,7 @@ static void give_back(struct taken *taken) {
     free_taken(taken);
 }
 
-/* ---- what it leaves ---- */
+/* ---- the facts it leaves ---- */
 
 /* Decides on the message by the facts that the query has found. Afterwards the message object holds
  * it. `out`: PARLEY_DECISION_REFUSED also for a message that is not valid. */
@@ -193,7 +193,7 @@ static void finish_decided(struct taken *taken) {
     parley_message_reset(message);
 }
 
-/* ---- what is known of it ---- */
+/* ---- known facts ---- */
 
 static void on_answer(struct fact_query *query);
 

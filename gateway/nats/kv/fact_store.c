@@ -272,7 +272,7 @@ static void on_last(void *context, const struct jetstream_last *last) {
     }
 }
 
-/* Returns: false: the bus takes no request now, or enough are under way. */
+/* Returns: false if the bus takes no request now, or enough are under way. */
 static bool ask(struct fact_query *query, size_t number) {
     struct fact_store *store = query->store;
     struct fact_request *request = &query->requests[number];
@@ -292,7 +292,7 @@ static bool ask(struct fact_query *query, size_t number) {
     return request->is_asked;
 }
 
-/* Returns: false: not all of it could be asked now. */
+/* Returns: false if not all of it could be asked now. */
 static bool ask_all(struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         if (is_missing(query, i) && !ask(query, i)) {
@@ -553,7 +553,7 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
     return published;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 static struct fact_store *create(struct reactor *reactor, struct jetstream *jetstream) {
     struct fact_store *store = calloc(1, sizeof *store);

@@ -42,7 +42,7 @@ void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, voi
 /* Pending queries fail. NULL is allowed. */
 void fact_store_destroy(struct fact_store *store);
 
-/* Whether it has no bucket. */
+/* Whether the store works without a bucket. */
 bool fact_store_is_last(const struct fact_store *store);
 
 /* No query is pending. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The id of a message whose member may be stored in an object store (object_layout.h): one that is
- * sent again has an equal id, and so writes the same object. */
+ * sent again has an equal id, and so writes one object. */
 
 #include <sodium.h>
 #include <stdio.h>

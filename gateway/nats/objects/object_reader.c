@@ -251,7 +251,7 @@ bool object_is_there(const struct jetstream_last *last) {
     return is_there;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 static bool copy(struct parley_bytes text, char *out, size_t size) {
     if (text.length >= size) {

@@ -27,9 +27,9 @@ void object_remover_init(struct object_remover *remover, struct reactor *reactor
 /* Messages not removed by then expire with the bucket's age. */
 void object_remover_finish(struct object_remover *remover);
 
-/* All messages on `subject` are to be removed, the oldest first, after what was added before, and
- * until JetStream confirms it. Without memory, or if NATS is away for long, they expire with the
- * bucket's age. `count`: as many as there are, or nearly so. */
+/* Removes all messages on `subject`, the oldest first, after those added before, and until
+ * JetStream confirms it. Without memory, or if NATS is away for long, they expire with the bucket's
+ * age. `count`: as many as there are, or nearly so. */
 void object_remover_add(struct object_remover *remover, const char *subject, uint64_t count);
 /* As object_remover_add, for the message with this sequence, and earlier ones on the subject: later
  * ones stay. */

@@ -300,7 +300,7 @@ void object_retention_stored(struct object_retention *keeper, uint64_t sequence,
     object_retention_read(keeper, sequence);
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status object_retention_create(const struct object_retention_options *options,
                                            struct object_retention **out) {

@@ -61,7 +61,7 @@ static void set_again(struct object_store *store) {
     }
 }
 
-/* ---- what is removed ---- */
+/* ---- removing ---- */
 
 static void purge_chunks(struct object_store *store, const char *nuid, uint64_t count) {
     char subject[OBJECT_SUBJECT_MAX];
@@ -338,7 +338,7 @@ static enum jetstream_publish send_chunk(struct object_put *put) {
     return published;
 }
 
-/* Sends its next chunk, or its meta.  Returns: false: JetStream's window is full. */
+/* Sends its next chunk, or its meta.  Returns: false if JetStream's window is full. */
 static bool send_next(struct object_put *put) {
     const bool has_all = put->acked_count == put->chunk_count;
     if (put->phase == OBJECT_PUT_SENDING && has_all && !are_in_order(put)) {

@@ -212,7 +212,7 @@ static void expire(struct jetstream_flow *flow) {
     }
 }
 
-/* ---- going on ---- */
+/* ---- continuing ---- */
 
 enum step { STEP_SENT, STEP_ENDED, STEP_STUCK };
 

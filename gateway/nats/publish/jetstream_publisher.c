@@ -156,7 +156,7 @@ static void on_deadline(struct reactor_timer *timer) {
     }
 }
 
-/* ---- what the server forbids ---- */
+/* ---- forbidden subjects ---- */
 
 /* Eight bytes at a time, since every publication computes it. */
 static uint64_t hash_subject(const char *subject) {

@@ -57,7 +57,7 @@ static bool stream_covers(const json_t *config, const char *subjects) {
     return false;
 }
 
-/* ---- what an operator has to change ---- */
+/* ---- problems that an operator must fix ---- */
 
 static void add_consequence(struct jetstream_check *check) {
     const char *without = check->group->stream->without;

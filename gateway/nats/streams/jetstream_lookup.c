@@ -83,7 +83,7 @@ static void on_names(void *context, json_t *answer) {
     go_on(lookup);
 }
 
-/* ---- what they are ---- */
+/* ---- their configuration ---- */
 
 static void on_info(void *context, json_t *answer) {
     struct jetstream_lookup *lookup = context;
@@ -116,7 +116,7 @@ static bool ask_next(struct jetstream_lookup *lookup) {
     return lookup->request != NULL;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 struct jetstream_lookup *jetstream_lookup_create(struct jetstream_group *group,
                                                  jetstream_lookup_fn *done) {

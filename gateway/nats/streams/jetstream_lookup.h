@@ -18,7 +18,7 @@ struct jetstream_lookup *jetstream_lookup_create(struct jetstream_group *group,
 /* `done` is no longer called. NULL is allowed. */
 void jetstream_lookup_destroy(struct jetstream_lookup *lookup);
 
-/* Begins; `done` is called once, in a later turn, unless it is cancelled.  Returns: false: the
+/* Begins; `done` is called once, in a later turn, unless it is cancelled.  Returns: false if the
  * server cannot be asked now. */
 bool jetstream_lookup_begin(struct jetstream_lookup *lookup);
 /* Harmless when it is not under way. */

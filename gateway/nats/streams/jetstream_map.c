@@ -189,7 +189,7 @@ void jetstream_map_give_up(struct jetstream_group *group) {
     }
 }
 
-/* ---- what a stream is ---- */
+/* ---- a stream's configuration ---- */
 
 static enum jetstream_retention read_retention(const json_t *config) {
     const char *text = json_string_value(json_object_get(config, "retention"));

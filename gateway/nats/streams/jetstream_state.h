@@ -266,7 +266,7 @@ struct jetstream_trouble_state {
 /* The bytes that replaying consumers have requested, and the consumers that wait to request more.
  */
 struct jetstream_lane {
-    size_t bytes; /* requested, not yet received */
+    size_t bytes; /* requested, not received so far */
     TAILQ_HEAD(, ordered_consumer) queue;
 };
 struct jetstream_pulling {

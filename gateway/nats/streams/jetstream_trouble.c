@@ -78,7 +78,7 @@ uint64_t jetstream_room_left(const struct jetstream *jetstream, const char *subj
     return disk < stream ? disk : stream;
 }
 
-/* ---- what the server forbids ---- */
+/* ---- forbidden subjects ---- */
 
 bool jetstream_is_barred(struct jetstream *jetstream, const char *subject) {
     const struct jetstream_check *check = jetstream_place_check(jetstream, subject);

@@ -13,7 +13,7 @@
 
 struct jetstream;
 
-/* ---- what a jetstream is given ---- */
+/* ---- options and events ---- */
 
 /* A stream that must exist, or (`without`) is wanted. Where it has families, those of them that an
  * operator's streams cover are stored there, and it holds the others. */
@@ -33,9 +33,9 @@ struct jetstream_stream {
      * not one. */
     const char *const *object_subjects;
     int64_t bytes_max; /* the oldest are removed beyond it; 0: no limit */
-    /* The function that is missing while the stream is missing or unusable, as half a sentence for
-     * an operator: everything else continues, and its creation is tried again in each round. NULL:
-     * no message is accepted before it exists. */
+    /* The feature that is unavailable while the stream is missing or unusable, as half a sentence
+     * for an operator: everything else continues, and its creation is tried again in each round.
+     * NULL: no message is accepted before it exists. */
     const char *without;
 };
 
@@ -137,7 +137,7 @@ struct jetstream_ack {
     uint64_t sequence;  /* STORED; never 0: that of a duplicate is waited for */
     bool is_duplicate;
     bool is_again; /* a duplicate of a message that this publication itself has stored before, or of
-                      one that came at the same time */
+                      a simultaneous one */
     int error_code; /* REFUSED: JetStream's err_code; 503: no stream listens on the subject; 413:
                        over the server's max_payload; 0: only `error` has the reason: NATS does not
                        permit it, did not come back in time, or did not decide on it in time */
