@@ -195,7 +195,7 @@ size_t decoder_memory_bytes(const struct decoder *decoder) {
            (decoder->coding == CODING_GZIP ? (size_t)GZIP_BYTES : ZSTD_sizeof_DCtx(decoder->zstd));
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 static bool open_gzip(struct decoder *decoder) {
     decoder->gzip = (z_stream){0};

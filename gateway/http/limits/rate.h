@@ -18,8 +18,8 @@
 /* The maximum for either unit; its cost fits the arithmetic. */
 #define RATE_PER_S_MAX (UINT64_C(1) << 32)
 
-/* A lead of no more than this is not ahead at all.  Returns: the nanoseconds that `count` takes at
- * `per_s`, which is not 0; rounded up, and no more than RATE_LEAD_MAX_NS. */
+/* A lead of at most this is not ahead at all.  Returns: the nanoseconds that `count` takes at
+ * `per_s`, which is not 0; rounded up, and at most RATE_LEAD_MAX_NS. */
 static inline int64_t rate_cost_ns(uint64_t per_s, uint64_t count) {
     const uint64_t most = (uint64_t)RATE_LEAD_MAX_NS / RATE_SECOND_NS * per_s;
     if (count >= most) {

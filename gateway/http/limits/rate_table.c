@@ -152,7 +152,7 @@ struct rate_lead rate_table_charge(struct rate_table *table, const struct limit_
     return lead;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 static size_t sets_for(size_t places) {
     size_t count = 1;

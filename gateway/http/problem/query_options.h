@@ -24,7 +24,7 @@ bool query_options_read(struct http_request *request, const struct parley_option
 bool query_options_none(struct http_request *request);
 
 /* Gives the items of a comma-separated list to `set`, in their order.  Owns: as the value.
- * Returns: false: `set` has returned false for one. */
+ * Returns: false if `set` has returned false for one. */
 bool query_option_list(const char *value, bool (*set)(void *context, struct parley_bytes item),
                        void *context);
 

@@ -499,7 +499,7 @@ static void accept_some(struct reactor_watch *watch, uint32_t events) {
     listen_if_there_is_room(acceptor);
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status acceptor_create(struct reactor *reactor, const struct acceptor_options *options,
                                    struct acceptor **out) {

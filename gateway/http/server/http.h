@@ -126,7 +126,7 @@ enum parley_status http_server_create(struct reactor *reactor, int listen_fd,
                                       void *context, struct http_server **out) PARLEY_MUST_CHECK;
 
 /* Makes every answer from now on close its connection. New connections are still accepted, so that
- * `begin` can say why it serves no more requests; idle ones stay open until their next answer or
+ * `begin` can say why it does not serve them; idle ones stay open until their next answer or
  * http_server_destroy, since a client that is just sending a request deserves an answer to it. */
 void http_server_drain(struct http_server *server);
 

@@ -73,7 +73,7 @@ static void on_client_event(struct reactor_watch *watch, uint32_t events) {
     }
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status http_connection_init(struct http_connection *connection,
                                         struct mhd_daemon *daemon, struct MHD_Connection *mhd,

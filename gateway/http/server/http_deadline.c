@@ -30,7 +30,7 @@ static enum http_receiving what_is_received(const struct mhd_recv *wire) {
     return HTTP_RECEIVING_NOTHING;
 }
 
-/* ---- judging ---- */
+/* ---- checks ---- */
 
 static bool is_held_back(const struct http_request *request) {
     return request->wait == HTTP_WAIT_BODY || request->is_held_up;
@@ -93,7 +93,7 @@ static void check(struct reactor_timer *timer) {
     }
 }
 
-/* ---- who is judged ---- */
+/* ---- checked requests ---- */
 
 static void begin(struct http_connection *connection, enum http_receiving receiving) {
     struct http_server *server = connection->daemon->server;
@@ -136,7 +136,7 @@ void http_deadline_forget(struct http_connection *connection) {
     deadline->is_late = false;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 void http_deadlines_describe_bound(struct http_server *server) {
     const struct http_options *options = &server->options;

@@ -423,7 +423,7 @@ static void check(struct http_head *head) {
     }
 }
 
-/* ---- the whole of it ---- */
+/* ---- the whole head ---- */
 
 void http_head_init(struct http_head *head) {
     *head = (struct http_head){0};

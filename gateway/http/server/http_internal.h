@@ -108,9 +108,9 @@ struct http_request {
     bool is_woken;      /* on the server's list of requests that continue */
     bool has_failed;    /* no memory: close the connection */
     bool is_gone;       /* the client is */
-    bool is_closing;    /* its handler is being told of its end, and may not resume it */
+    bool is_closing;    /* its handler is being notified of its end, and may not resume it */
     bool has_waited;    /* its connection was suspended and resumed */
-    bool is_held_up;    /* the socket accepts no more of the live answer at present */
+    bool is_held_up;    /* the socket does not accept the rest of the live answer at present */
     int64_t moved_ms;   /* when it was held up, or the body went on since */
     bool may_commit;    /* http_commit … */
     bool has_promised;  /* … and http_commit_refusal */
@@ -166,7 +166,7 @@ struct http_connection {
     size_t unsent_offset;             /* how much of that it has accepted since */
     void *kept;                       /* for its handlers, from one request to the next … */
     void (*release_kept)(void *kept); /* … NULL if there is nothing to free */
-    int next_fd;                      /* of the same socket, where it moves to; -1 if it stays */
+    int next_fd;                      /* of this socket, where it moves to; -1 if it stays */
     bool is_active;                   /* `request` is one */
     bool is_cut;                      /* its client is answered while it may have more to send */
     bool is_watched;
@@ -356,8 +356,8 @@ void mhd_arrivals_stop(struct http_server *server);
 
 /* ---- mhd_handover.c ---- */
 
-/* Its head, which libmicrohttpd has not seen, is whole.  Returns: whether the connection moves:
- * then libmicrohttpd is to be shown its end. */
+/* Its head, which libmicrohttpd has not seen, is complete.  Returns: whether the connection moves:
+ * then libmicrohttpd must be shown its end. */
 bool mhd_handover_begin(struct http_connection *connection);
 /* Called as the connection is closed.  Returns: false when it does not move; otherwise the
  * connection to be served in its place, which borrows from it. */

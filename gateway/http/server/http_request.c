@@ -143,7 +143,7 @@ enum parley_status http_take_end(struct http_request *request) {
     return PARLEY_OK;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 /* Each batch of random bytes seeds the next one: a system call for them would cost as much as all
  * other work of this file on a request. */

@@ -246,7 +246,7 @@ static void refuse_connection(void *context, const struct acceptor_connection *c
 }
 
 /* It reads once from each connection. Messages from bodies leave in one write per turn, so the turn
- * ends when there is enough of it, and before results would have to wait in a file. */
+ * ends when there is enough of it, before results must wait in a file. */
 static void run_daemon(struct mhd_daemon *daemon) {
     struct http_server *server = daemon->server;
     for (unsigned i = 0; i < RUNS_A_TURN; i++) {

@@ -12,8 +12,8 @@
 /* A suspended connection does not notice that its client disconnects. Of those that wait for an
  * answer only the streams' are watched: the others are answered within seconds, and are as many as
  * messages. A
- * waiting body is not: data that the client sent before is served all the same. Without memory for
- * the watch the next write shows that the client has disconnected. */
+ * waiting body is not: data that the client sent before is still served. Without memory for the
+ * watch the next write shows that the client has disconnected. */
 static void watch_client(struct http_request *request) {
     struct http_connection *connection = request->connection;
     const bool is_long =

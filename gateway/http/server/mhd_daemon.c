@@ -11,7 +11,7 @@
 enum { POOL_INCREMENT = 1024 };
 
 /* One thread calls a daemon. From 0.9.77 on libmicrohttpd locks for others, and makes a new
- * connection wait for MHD_run, unless it is told. */
+ * connection wait for MHD_run, unless it is told not to. */
 #if MHD_VERSION >= 0x00097707
 enum { OF_ONE_THREAD = MHD_USE_NO_THREAD_SAFETY };
 #else

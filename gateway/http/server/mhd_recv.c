@@ -12,8 +12,8 @@
  *     buffer of the server (ADR 10), up to its end or to where its framing breaks;
  *   - the next request when this one has ended.
  *
- * The cost is a copy of the head. There are no more system calls; often there is one less, since a
- * connection that is resumed for its answer would read first.
+ * The cost is a copy of the head. There are no additional system calls; often there is one less,
+ * since a connection that is resumed for its answer would read first.
  *
  * The recv of other callers and of other threads is the C library's. The files of this folder call
  * recvfrom where they mean the socket. */
@@ -317,7 +317,7 @@ static ssize_t read_for(struct http_connection *connection, char *out, size_t si
     return -1;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 void mhd_recv_describe_bound(struct http_server *server) {
     snprintf(server->large_body, sizeof server->large_body,

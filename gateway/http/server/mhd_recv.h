@@ -36,7 +36,7 @@ struct mhd_recv {
     uint64_t body_left;           /* the rest of a body of known length */
     uint64_t body_length;         /* the bytes of a body so far */
     struct http_chunks chunks;    /* of a chunked one */
-    struct parley_buffer pending; /* received, and not yet passed on */
+    struct parley_buffer pending; /* received, not passed on so far */
     size_t scanned;               /* of pending, in which no head ends */
     size_t empty_lines;           /* that came since the last head */
 };

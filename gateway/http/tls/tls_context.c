@@ -200,7 +200,7 @@ static enum parley_status use_client_ca(SSL_CTX *ctx, const struct tls_files *fi
     return PARLEY_OK;
 }
 
-/* ---- what is negotiated ---- */
+/* ---- negotiation ---- */
 
 /* Clients that only support HTTP/2 get an alert that says so. */
 static int choose_protocol(SSL *ssl, const unsigned char **out, unsigned char *out_length,
@@ -256,7 +256,7 @@ static enum parley_status load(const struct tls_files *files, char error[TLS_ERR
     return PARLEY_OK;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status tls_context_create(const struct tls_files *files, char error[TLS_ERROR_MAX],
                                       struct tls_context **out) {

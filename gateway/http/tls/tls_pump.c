@@ -23,7 +23,7 @@ enum {
     DISCARDED_BYTES_MAX = 1 << 20,
 };
 
-/* ---- what a sink does not take ---- */
+/* ---- data that a sink does not accept ---- */
 
 static struct parley_bytes held(const struct tls_flow *flow) {
     return (struct parley_bytes){flow->held + flow->held_offset,

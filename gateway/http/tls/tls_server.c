@@ -226,7 +226,7 @@ void tls_end(struct tls_connection *connection) {
     server->options.closed(server->options.callback_context, tag);
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status tls_server_create(struct reactor *reactor,
                                      const struct tls_server_options *options,
