@@ -206,8 +206,7 @@ static ssize_t write_now(int fd, const char *text, size_t length) {
     return has_room(fd) ? write(fd, text, length) : -1;
 }
 
-/* Ends the start of a line that was torn by a full disk or terminal first, and by the same
- * write. */
+/* Writes a line. A line feed comes first if a full disk or terminal has torn the previous one. */
 static bool emit(const struct log_line *line) {
     char text[LOG_LINE_MAX + 1];
     const size_t torn = the_log.is_torn;

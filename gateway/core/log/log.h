@@ -56,7 +56,7 @@ struct log_field {
 #define LOG_FIELDS(...) ((const struct log_field[]){__VA_ARGS__, {.type = LOG_FIELD_END}})
 
 /* Writes a line.  `message`: a sentence without a full stop; data NULL: the event's.  `fields`:
- * NULL without fields.  Threads: any.  Never waits, and never fails. */
+ * NULL if there are none.  Threads: any.  Never waits, and never fails. */
 void log_write(enum log_event event, struct parley_bytes message, const struct log_field *fields);
 
 /* log_write with a text for a message, with no message, and with the content of an error buffer. */

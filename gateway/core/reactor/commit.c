@@ -77,7 +77,7 @@ static void *run(void *context) {
     return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status commit_create(const struct commit_options *options, struct commit **out) {
     struct commit *commit = calloc(1, sizeof *commit);

@@ -49,7 +49,7 @@ enum parley_status commit_queue_create(struct commit *commit, struct reactor *re
 /* Waits that remain are never completed. The reactor must not run afterwards. NULL is allowed. */
 void commit_queue_destroy(struct commit_queue *queue);
 
-/* One wait.  Owns: the caller embeds it, zeroed but for `done`, and calls commit_wait_cancel before
+/* One wait.  Owns: the caller embeds it, zeroed except `done`, and calls commit_wait_cancel before
  * it frees it. */
 struct commit_wait {
     void (*done)(struct commit_wait *wait); /* in a later turn of the reactor */

@@ -38,7 +38,7 @@ struct reactor_timer {
 /* A function to run once per turn.  Owns: the caller embeds it, for as long as the reactor runs. */
 struct reactor_turn {
     void (*run)(struct reactor_turn *turn);
-    /* How long the loop may sleep: 0: not at all; -1: until something happens.  NULL: -1. */
+    /* How long the loop may sleep; 0: not at all; -1: until an event.  NULL: -1. */
     int64_t (*timeout_ms)(struct reactor_turn *turn);
     struct reactor_turn *next;
 };

@@ -31,7 +31,7 @@ struct waiters {
     atomic_bool has_woken;
 
     pthread_mutex_t lock;           /* of the members below */
-    struct slot *slots;             /* written on the reactor's thread alone, but for is_woken */
+    struct slot *slots;             /* written on the reactor's thread alone, except is_woken */
     uint32_t *woken;                /* the slots that were, as many as there is room for slots */
     uint32_t slot_count, free_slot; /* free_slot == slot_count if none is */
     uint32_t woken_count;
@@ -228,7 +228,7 @@ static int64_t turn_timeout_ms(struct reactor_turn *turn) {
     return atomic_load(&waiters->has_woken) ? 0 : -1;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status waiters_create(struct reactor *reactor, size_t places_max,
                                   struct waiters **out) {

@@ -26,7 +26,7 @@ struct waiters;
 enum waiter_end { WAITER_WOKEN, WAITER_TIME_UP, WAITER_DRAINING };
 
 /* Owns: the caller embeds it in its state of the request, and calls waiter_leave before it frees
- * that. Zeroed but for `over` it is free. */
+ * that. Zeroed except `over` it is free. */
 struct waiter {
     /* It is free again when this is called, never from within waiters_enter. */
     void (*over)(struct waiter *place, enum waiter_end end);
