@@ -44,7 +44,7 @@ const struct principal *guard_principal(const struct http_request *request) {
     return pass != NULL ? pass->principal : &principal_nobody;
 }
 
-/* ---- life ---- */
+/* ---- lifecycle ---- */
 
 enum parley_status guard_create(struct reactor *reactor, const struct limits *limits,
                                 struct guard **out) {
@@ -87,7 +87,7 @@ void guard_set_jwks(struct guard *guard, struct jwks *jwks, const struct jwt_rul
     guard->generation++;
 }
 
-/* ---- what was verified before ---- */
+/* ---- earlier verifications ---- */
 
 static void release(void *kept) {
     struct pass *pass = kept;
@@ -127,7 +127,7 @@ static bool has_pass(const struct guard *guard, const struct http_request *reque
            !principal_has_expired(pass->principal, now);
 }
 
-/* ---- who it is ---- */
+/* ---- identification ---- */
 
 /* RFC 6750, section 2.1: the credentials after the scheme, which is in any case.
  * Returns: data NULL if it is of another scheme. */
@@ -239,7 +239,7 @@ static enum auth_error identify(const struct guard *guard, struct http_request *
     return is_kept ? AUTH_ERROR_NONE : AUTH_ERROR_NO_MEMORY;
 }
 
-/* ---- what it may do ---- */
+/* ---- permissions ---- */
 
 static bool may_read_any(const struct scopes *scopes) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {

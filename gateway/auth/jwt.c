@@ -142,8 +142,8 @@ static bool is_ignoring_case(struct parley_bytes text, const char *other) {
     return text.length == strlen(other) && strncasecmp(text.data, other, text.length) == 0;
 }
 
-/* Tokens of other kinds, such as logout tokens, may be signed by that issuer with the same key (RFC
- * 8725, section 2.8). */
+/* An issuer may sign tokens of other kinds, such as logout tokens, with this key (RFC 8725, section
+ * 2.8). */
 static bool is_for_access(const struct parley_value *typ) {
     static const char *const types[] = {"JWT", "at+jwt", "application/at+jwt"};
     bool is_known = typ->kind == PARLEY_ABSENT;

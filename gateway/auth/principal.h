@@ -10,7 +10,7 @@
 
 struct principal {
     const char *name;  /* a token's name, a JWT's `sub`, a certificate's name; "": anonymous */
-    const char *agent; /* the only sender that its messages may name; NULL: any */
+    const char *agent; /* the only sender that its messages may name; NULL: any sender */
     struct scopes scopes;
     uint64_t messages_per_s, bytes_per_s; /* its own rates; 0: the server's */
     int64_t expires_at;                   /* Unix time; 0: never */
