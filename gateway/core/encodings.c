@@ -24,6 +24,14 @@ const struct parley_codec *encodings_for_many(const struct parley_codec *codec) 
     return codec->framing == PARLEY_FRAMING_JSON ? &parley_codec_ndjson : codec;
 }
 
+const struct parley_codec *encodings_for_answers(const struct parley_protocol *protocol) {
+    const struct parley_codec *const *codec = protocol->codecs;
+    while (*codec != NULL && (*codec)->from_json == NULL) {
+        codec++;
+    }
+    return *codec;
+}
+
 static void append(char out[ENCODINGS_TEXT_MAX], const char *between, const char *text) {
     const size_t length = strlen(out);
     snprintf(out + length, ENCODINGS_TEXT_MAX - length, "%s%s", between, text);

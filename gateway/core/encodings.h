@@ -20,6 +20,9 @@ bool encodings_holds_many(const struct parley_codec *codec);
 /* The codec to write several messages in: NDJSON instead of JSON, else `codec`. */
 const struct parley_codec *encodings_for_many(const struct parley_codec *codec);
 
+/* The one in which answers can be sent besides JSON.  Returns: NULL: there is none. */
+const struct parley_codec *encodings_for_answers(const struct parley_protocol *protocol);
+
 /* Writes "json, msgpack or frames"; with `is_for_many` only those for several messages. */
 void encodings_list(const struct parley_protocol *protocol, bool is_for_many,
                     char out[ENCODINGS_TEXT_MAX]);

@@ -2,7 +2,8 @@
 #pragma once
 
 /* A protocol that two sides speak in frames, over standard input and output (`parley pipe`): what
- * one of them gets to read when its message was refused. */
+ * one of them gets to read when its message was refused. A client of HTTP that reads answers in one
+ * of its other encodings (codec->from_json) gets the same in the place of a problem. */
 
 #include <parley/buffer.h>
 #include <parley/bytes.h>
@@ -12,8 +13,9 @@ struct parley_option;
 
 /* Owns: everything is borrowed. */
 struct parley_pipe_refusal {
-    const char *from;            /* the side whose message was refused */
-    int64_t now_seconds;         /* Unix time */
+    const char *from;    /* the side whose message was refused; NULL: not known */
+    const char *code;    /* what else kept it from being taken, in capitals; NULL: it is invalid */
+    int64_t now_seconds; /* Unix time */
     struct parley_bytes message; /* why, for people */
     struct parley_bytes details; /* the same for programs: a JSON object */
 };

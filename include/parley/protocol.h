@@ -40,6 +40,9 @@ struct parley_codec {
     /* Detects the encoding from the first bytes of a body, if no media type names it; NULL: JSON,
      * the default. `head` may be the whole body. */
     bool (*begins)(struct parley_bytes head);
+    /* Appends any JSON in this encoding, so that an answer can be sent in it; NULL: none is.
+     * Returns: PARLEY_E_UNSUPPORTED: it nests too deep; nothing is appended. */
+    enum parley_status (*from_json)(struct parley_bytes json, struct parley_buffer *out);
 };
 
 extern const struct parley_codec parley_codec_json;   /* application/json */

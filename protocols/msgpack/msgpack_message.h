@@ -46,5 +46,7 @@ enum parley_status msgpack_append_json(struct parley_bytes bytes, struct parley_
 /* Appends the shortest MessagePack of a JSON message's text (message->text, decoded): integers in
  * their shortest form, other numbers as float 32 where that reads back the same, else float 64. */
 enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out);
-/* The number of bytes of that, without writing them. */
+/* The same of any JSON (struct parley_codec). */
+enum parley_status msgpack_from_text(struct parley_bytes json, struct parley_buffer *out);
+/* The number of bytes of that of a message, without writing them. */
 enum parley_status msgpack_size_from_json(struct parley_message *message, size_t *out);

@@ -110,22 +110,29 @@ static void pack_end(void *context, size_t count) {
     json->maps >>= 1;
 }
 
-static enum parley_status read_json(struct parley_message *message,
+static enum parley_status read_json(struct parley_bytes text, struct parley_arena *arena,
                                     const struct json_events *events) {
-    struct json_fault fault; /* cannot happen: the text was decoded */
-    return json_reader_read(message->text, events, &message->arena, NULL, &fault) ==
-                   JSON_READER_READ
-               ? PARLEY_OK
-               : PARLEY_E_MEMORY;
+    struct json_fault fault; /* of a message none: its text was decoded */
+    switch (json_reader_read(text, events, arena, NULL, &fault)) {
+    case JSON_READER_READ:
+        return PARLEY_OK;
+    case JSON_READER_FAULT:
+        return PARLEY_E_UNSUPPORTED;
+    case JSON_READER_MEMORY:
+        break;
+    }
+    return PARLEY_E_MEMORY;
 }
 
-static enum parley_status pack_json(struct parley_message *message, struct json_packer *json) {
-    json->text = message->text.data;
-    return read_json(message, &(const struct json_events){.context = json,
-                                                          .value = pack_value,
-                                                          .key = pack_key,
-                                                          .leave = pack_end,
-                                                          .is_brief = true});
+static enum parley_status pack_json(struct parley_bytes text, struct parley_arena *arena,
+                                    struct json_packer *json) {
+    json->text = text.data;
+    return read_json(text, arena,
+                     &(const struct json_events){.context = json,
+                                                 .value = pack_value,
+                                                 .key = pack_key,
+                                                 .leave = pack_end,
+                                                 .is_brief = true});
 }
 
 struct counter {
@@ -159,30 +166,44 @@ static void count_end(void *context, size_t count) {
     }
 }
 
-enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out) {
+static enum parley_status pack_text_of_json(struct parley_bytes text, struct parley_arena *arena,
+                                            struct parley_buffer *out) {
     struct counter counter = {.depth = 0};
     parley_buffer_init(&counter.counts);
-    enum parley_status status = read_json(message, &(const struct json_events){.context = &counter,
-                                                                               .value = count_value,
-                                                                               .key = count_key,
-                                                                               .leave = count_end,
-                                                                               .is_brief = true});
+    enum parley_status status = read_json(text, arena,
+                                          &(const struct json_events){.context = &counter,
+                                                                      .value = count_value,
+                                                                      .key = count_key,
+                                                                      .leave = count_end,
+                                                                      .is_brief = true});
     if (status == PARLEY_OK) {
         status = parley_buffer_status(&counter.counts);
     }
     if (status == PARLEY_OK) {
         struct json_packer json = {.packer = {.data = out, .callback = append},
                                    .counts = (const uint32_t *)(void *)counter.counts.data};
-        status = pack_json(message, &json);
+        status = pack_json(text, arena, &json);
     }
     parley_buffer_finish(&counter.counts);
     return status == PARLEY_OK ? parley_buffer_status(out) : status;
 }
 
+enum parley_status msgpack_from_json(struct parley_message *message, struct parley_buffer *out) {
+    return pack_text_of_json(message->text, &message->arena, out);
+}
+
+enum parley_status msgpack_from_text(struct parley_bytes json, struct parley_buffer *out) {
+    struct parley_arena arena;
+    parley_arena_init(&arena, 0); /* proportional to the text */
+    const enum parley_status status = pack_text_of_json(json, &arena, out);
+    parley_arena_finish(&arena);
+    return status;
+}
+
 enum parley_status msgpack_size_from_json(struct parley_message *message, size_t *out) {
     struct json_packer json = {.packer = {.data = out, .callback = add_up}};
     *out = 0;
-    return pack_json(message, &json);
+    return pack_json(message->text, &message->arena, &json);
 }
 
 /* ---- stamps ---- */

@@ -6,8 +6,9 @@
 
 #include <inttypes.h>
 
+/* Who names no side is taken for an agent: those have nothing but MessagePack. */
 static bool is_gerbil(const char *side) {
-    return supervisor_side_of(parley_bytes_of(side)) == SUPERVISOR_GERBIL;
+    return side == NULL || supervisor_side_of(parley_bytes_of(side)) != SUPERVISOR_ELIXIR;
 }
 
 static const char *other_side(const char *from) {
@@ -18,7 +19,8 @@ static const char *other_side(const char *from) {
 static void write_refusal(const struct parley_pipe_refusal *refusal, struct parley_buffer *out) {
     parley_buffer_format(
         out, "{\"type\":\"error\",\"timestamp\":%" PRId64 ",\"error\":", refusal->now_seconds);
-    parley_buffer_text(out, "{\"code\":\"INVALID_MESSAGE\",\"message\":");
+    parley_buffer_format(out, "{\"code\":\"%s\",\"message\":",
+                         refusal->code != NULL ? refusal->code : "INVALID_MESSAGE");
     parley_buffer_json(out, refusal->message);
     parley_buffer_text(out, is_gerbil(refusal->from) ? ",\"details\":" : ",\"context\":");
     parley_buffer_append(out, refusal->details);

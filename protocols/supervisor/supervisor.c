@@ -92,6 +92,7 @@ const struct parley_codec supervisor_msgpack = {
     .framing = PARLEY_FRAMING_WHOLE,
     .is_binary = true,
     .begins = msgpack_begins,
+    .from_json = msgpack_from_text,
 };
 
 const struct parley_codec supervisor_frames = {

@@ -10,7 +10,7 @@ import { after, before, describe, it } from 'node:test';
 import { StringCodec, headers } from 'nats';
 import { atEnd } from './lib/cleanup.mjs';
 import { zstd } from './lib/codings.mjs';
-import { FRAMES_TYPE, MSGPACK_TYPE, decode, framesOf, msgpack } from './lib/frames.mjs';
+import { FRAMES_TYPE, MSGPACK_TYPE, assertPackedProblem, decode, framesOf, msgpack } from './lib/frames.mjs';
 import { get, post, rawFor, rawPost, request } from './lib/http.mjs';
 import { storedMessages } from './lib/nats.mjs';
 import { parley, startParley, useParley } from './lib/parley.mjs';
@@ -287,7 +287,7 @@ describe('checkpoints', () => {
       }
       await assert.rejects(get(its.parley, pathOf('breaks', id)), /aborted|ECONNRESET|hang up/);
       const binary = await get(its.parley, pathOf('breaks', id), accepting(MSGPACK_TYPE));
-      assertProblem(binary, 500, 'internal');
+      assertPackedProblem(binary, 500, 'internal');
     });
   }
 

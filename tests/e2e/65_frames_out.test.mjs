@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
 import { get, post, request, streamFor } from './lib/http.mjs';
-import { FRAMES_TYPE, MSGPACK_TYPE, decode, frames, framesOf } from './lib/frames.mjs';
+import { FRAMES_TYPE, MSGPACK_TYPE, assertPackedProblem, decode, frames, framesOf } from './lib/frames.mjs';
 import { useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { probedAtServer } from './lib/sockets.mjs';
@@ -95,7 +95,7 @@ describe('a stream in frames', () => {
     assert.equal(answer.headers['content-type'], MSGPACK_TYPE);
     assert.deepEqual(decode(answer.body), messages[1]);
     const many = await read(its.parley, '?since=all&follow=false', MSGPACK_TYPE);
-    assert.match(assertProblem(many, 406, 'not-acceptable').detail, /limit=1/);
+    assert.match(assertPackedProblem(many, 406, 'not-acceptable').detail, /limit=1/);
   });
 
   for (const [what, path, type] of [

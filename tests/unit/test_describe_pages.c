@@ -74,6 +74,18 @@ void http_compress(struct http_request *request) {
     (void)request;
 }
 
+const char *http_request_query(const struct http_request *request, const char *name) {
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+const struct http_encoding *http_request_encoding(const struct http_request *request) {
+    static const struct http_encoding json = {.protocol = NULL};
+    (void)request;
+    return &json;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     assert_int_equal(request->status, 0);

@@ -638,6 +638,49 @@ static void test_wide_heads_are_packed_where_counts_ask_for_them(void **state) {
 }
 
 /* There and back again: what is written of either is read as what it was. */
+/* `json` nested in so many arrays. */
+static enum parley_status pack_nested(size_t depth, const char *json, struct parley_buffer *out) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (size_t i = 0; i < depth; i++) {
+        parley_buffer_char(&text, '[');
+    }
+    parley_buffer_text(&text, json);
+    for (size_t i = 0; i < depth; i++) {
+        parley_buffer_char(&text, ']');
+    }
+    const enum parley_status status = msgpack_from_text(parley_buffer_bytes(&text), out);
+    parley_buffer_finish(&text);
+    return status;
+}
+
+static void test_an_answer_is_packed_if_it_is_json_that_can_be_read(void **state) {
+    static const struct {
+        size_t depth;
+        const char *json, *bytes; /* NULL: it cannot */
+    } rows[] = {{0, "{\"a\":true}\n",
+                 "\x81\xa1"
+                 "a\xc3"},
+                {1, "1", "\x91\x01"},
+                {0, "\"a\"",
+                 "\xa1"
+                 "a"},
+                {65, "1", NULL},
+                {0, "{", NULL},
+                {0, "", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct parley_buffer out;
+        parley_buffer_init(&out);
+        const enum parley_status status = pack_nested(rows[i].depth, rows[i].json, &out);
+        assert_int_equal(status, rows[i].bytes != NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED);
+        assert_int_equal(out.length, rows[i].bytes != NULL ? strlen(rows[i].bytes) : 0);
+        assert_memory_equal(out.length > 0 ? out.data : "",
+                            rows[i].bytes != NULL ? rows[i].bytes : "", out.length);
+        parley_buffer_finish(&out);
+    }
+}
+
 static void test_json_and_messagepack_are_the_same_message(void **state) {
     (void)state;
     static const char *const rows[] = {
@@ -751,6 +794,7 @@ int main(void) {
         cmocka_unit_test(test_what_json_nests_is_packed_with_its_counts),
         cmocka_unit_test(test_strings_are_packed_decoded_and_short),
         cmocka_unit_test(test_wide_heads_are_packed_where_counts_ask_for_them),
+        cmocka_unit_test(test_an_answer_is_packed_if_it_is_json_that_can_be_read),
         cmocka_unit_test(test_json_and_messagepack_are_the_same_message),
         cmocka_unit_test(test_no_allocation_that_fails_makes_a_wrong_answer),
     };

@@ -71,6 +71,18 @@ void http_header(struct http_request *request, const char *name, const char *val
              value);
 }
 
+const char *http_request_query(const struct http_request *request, const char *name) {
+    (void)request;
+    (void)name;
+    return NULL;
+}
+
+const struct http_encoding *http_request_encoding(const struct http_request *request) {
+    static const struct http_encoding json = {.protocol = NULL};
+    (void)request;
+    return &json;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     (void)content_type;

@@ -4,6 +4,7 @@
 
 #include <parley/message.h>
 
+#include "encodings.h"
 #include "contract_files.h"
 #include "stream_query.h"
 
@@ -37,6 +38,11 @@ static void write_encodings(struct parley_buffer *out, const struct parley_proto
         }
     }
     parley_buffer_text(out, before[0] == ',' ? ".\n" : "");
+    const struct parley_codec *of_answers = encodings_for_answers(protocol);
+    if (of_answers != NULL) {
+        parley_buffer_format(out, "- Answers as %s instead of JSON: `Accept: %s`.\n",
+                             of_answers->name, of_answers->media_types[0]);
+    }
 }
 
 static void write_options(struct parley_buffer *out, const struct parley_protocol *protocol) {

@@ -27,9 +27,17 @@ static bool has_status(uint64_t problems, unsigned status) {
     return false;
 }
 
-/* "Refused…": a protocol's own form of the refusal, too. */
-static void name_of(unsigned status, bool is_refusal, char out[SCHEMA_NAME_MAX]) {
-    snprintf(out, SCHEMA_NAME_MAX, "%s%u", is_refusal ? "Refused" : "Problem", status);
+/* The forms of a problem. */
+enum problem_form {
+    FORM_PROBLEM, /* application/problem+json */
+    FORM_REFUSED, /* and a protocol's own form of the refusal, too */
+    FORM_ENCODED, /* and an encoding of the protocol, too */
+};
+
+static void name_of(unsigned status, enum problem_form form, char out[SCHEMA_NAME_MAX]) {
+    static const char *const names[] = {
+        [FORM_PROBLEM] = "Problem", [FORM_REFUSED] = "Refused", [FORM_ENCODED] = "Encoded"};
+    snprintf(out, SCHEMA_NAME_MAX, "%s%u", names[form], status);
 }
 
 static void write_description(struct json_writer *json, unsigned status) {
@@ -91,9 +99,35 @@ static void write_problem_schema(struct json_writer *json, unsigned status) {
     json_close(json, '}');
 }
 
-static void write_problem(struct json_writer *json, unsigned status, const char *refusal_type) {
+/* All names of an encoding; its content is bytes. */
+static void write_binary(struct json_writer *json, const struct parley_codec *codec) {
+    for (const char *const *type = codec->media_types; *type != NULL; type++) {
+        json_raw(json, *type, PARLEY_BYTES("{}"));
+    }
+}
+
+/* Of the first protocol that has one: the parts have one name. */
+static const char *refusal_type(void) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (parley_protocols[i]->refusal_media_type != NULL) {
+            return parley_protocols[i]->refusal_media_type;
+        }
+    }
+    return NULL;
+}
+
+/* The same of the encoding of answers. */
+static const struct parley_codec *answer_codec(void) {
+    const struct parley_codec *codec = NULL;
+    for (size_t i = 0; codec == NULL && parley_protocols[i] != NULL; i++) {
+        codec = encodings_for_answers(parley_protocols[i]);
+    }
+    return codec;
+}
+
+static void write_problem(struct json_writer *json, unsigned status, enum problem_form form) {
     char name[SCHEMA_NAME_MAX];
-    name_of(status, refusal_type != NULL, name);
+    name_of(status, form, name);
     json_open(json, name, '{');
     write_description(json, status);
     write_problem_headers(json, status);
@@ -101,10 +135,13 @@ static void write_problem(struct json_writer *json, unsigned status, const char 
     json_open(json, "application/problem+json", '{');
     write_problem_schema(json, status);
     json_close(json, '}');
-    if (refusal_type != NULL) {
-        json_open(json, refusal_type, '{');
+    if (form == FORM_REFUSED) {
+        json_open(json, refusal_type(), '{');
         json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
         json_close(json, '}');
+    }
+    if (form == FORM_ENCODED) {
+        write_binary(json, answer_codec());
     }
     json_close(json, '}');
     json_close(json, '}');
@@ -118,37 +155,35 @@ static bool is_refusal(unsigned status) {
            status == problem_status(PROBLEM_INVALID_MESSAGE);
 }
 
-/* Of the first protocol that has one: the parts have one name. */
-static const char *refusal_type(void) {
-    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if (parley_protocols[i]->refusal_media_type != NULL) {
-            return parley_protocols[i]->refusal_media_type;
-        }
-    }
-    return NULL;
+/* Whether an operation, which was written before, refers to it. */
+static bool is_used(const struct json_writer *json, unsigned status, enum problem_form form) {
+    char name[SCHEMA_NAME_MAX], end[SCHEMA_NAME_MAX + 4];
+    name_of(status, form, name);
+    const int length = snprintf(end, sizeof end, "/%s\"}", name);
+    return json->out->length > 0 &&
+           memmem(json->out->data, json->out->length, end, (size_t)length) != NULL;
 }
 
 void openapi_write_problems(struct json_writer *json) {
     json_open(json, "responses", '{');
     for (unsigned status = STATUS_MIN; status < STATUS_END; status++) {
-        /* An answer of 405 belongs to a method that is not documented. */
-        if (status == 405 || !has_status(UINT64_MAX, status)) {
-            continue;
-        }
-        write_problem(json, status, NULL);
-        if (is_refusal(status) && refusal_type() != NULL) {
-            write_problem(json, status, refusal_type());
+        for (enum problem_form form = FORM_PROBLEM; form <= FORM_ENCODED; form++) {
+            if (has_status(UINT64_MAX, status) && is_used(json, status, form)) {
+                write_problem(json, status, form);
+            }
         }
     }
     json_close(json, '}');
 }
 
-static void write_problem_refs(struct json_writer *json, uint64_t problems, bool has_refusals) {
+static void write_problem_refs(struct json_writer *json, uint64_t problems,
+                               enum problem_form form) {
     for (unsigned status = STATUS_MIN; status < STATUS_END; status++) {
         if (has_status(problems, status)) {
             char key[8], name[SCHEMA_NAME_MAX];
             snprintf(key, sizeof key, "%u", status);
-            name_of(status, has_refusals && is_refusal(status), name);
+            const bool is_plain = form == FORM_REFUSED && !is_refusal(status);
+            name_of(status, is_plain ? FORM_PROBLEM : form, name);
             json_ref(json, key, "#/components/responses/", name, "");
         }
     }
@@ -238,6 +273,11 @@ static bool is_answered(const struct operation *operation, const struct parley_p
     return operation->awaited != NULL && openapi_has_replies(protocol);
 }
 
+/* Whether answers in JSON, and problems, can be sent in an encoding of the protocol. */
+static bool is_encoded(const struct operation *operation, const struct parley_protocol *protocol) {
+    return protocol != NULL && !operation->is_page && encodings_for_answers(protocol) != NULL;
+}
+
 static void write_content(struct json_writer *json, const struct operation *operation,
                           const struct parley_protocol *protocol) {
     json_open(json, "content", '{');
@@ -256,6 +296,10 @@ static void write_content(struct json_writer *json, const struct operation *oper
             is_answered(operation, protocol) && strcmp(answer->media_type, "application/json") == 0;
         write_media_type(json, answer->media_type,
                          may_be_reply ? operation->awaited : answer->schema, protocol);
+        if (is_encoded(operation, protocol) &&
+            strcmp(answer->media_type, "application/json") == 0) {
+            write_binary(json, encodings_for_answers(protocol));
+        }
     }
     if (operation->kind == OPERATION_VALIDATE && protocol != NULL &&
         protocol->refusal_media_type != NULL) {
@@ -314,6 +358,9 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
                            enum guard_need need, const struct parley_protocol *protocol) {
     const bool has_refusals =
         is_post(operation) && protocol != NULL && protocol->refusal_media_type != NULL;
+    const enum problem_form form = has_refusals                      ? FORM_REFUSED
+                                   : is_encoded(operation, protocol) ? FORM_ENCODED
+                                                                     : FORM_PROBLEM;
     json_open(json, "responses", '{');
     write_ok(json, operation, protocol);
     if (operation->may_be_empty) {
@@ -325,6 +372,6 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
     if (operation->is_page) {
         json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));
     }
-    write_problem_refs(json, operation_problems(operation, need), has_refusals);
+    write_problem_refs(json, operation_problems(operation, need), form);
     json_close(json, '}');
 }

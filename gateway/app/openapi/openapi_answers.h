@@ -13,5 +13,6 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
 /* Whether its messages may be answered by a reply.  `protocol` NULL: false. */
 bool openapi_has_replies(const struct parley_protocol *protocol);
 
-/* The member "responses" of the components: the problems of each status. */
+/* The member "responses" of the components: the problems of each status that the operations, which
+ * are written before, refer to. */
 void openapi_write_problems(struct json_writer *json);

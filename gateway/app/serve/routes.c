@@ -13,6 +13,7 @@
 #include "agents.h"
 #include "describe_pages.h"
 #include "health.h"
+#include "answer_encoding.h"
 #include "negotiate.h"
 #include "problem.h"
 #include "problem_pages.h"
@@ -388,7 +389,7 @@ static const char *allowed_methods(const struct route *route) {
 
 static bool admit_form(struct http_request *request, const struct route *route, bool is_delete) {
     static const char *const offers[] = {"application/json", NULL};
-    if (is_delete || !route->is_json ||
+    if (is_delete || !route->is_json || http_request_encoding(request)->protocol != NULL ||
         negotiate(http_request_header(request, "Accept"), offers) >= 0) {
         return true;
     }
@@ -408,6 +409,9 @@ static void serve(struct services *services, struct http_request *request,
                          : is_delete ? route->remove
                                      : NULL;
     const enum guard_need need = is_delete ? GUARD_ADMIN : route->need;
+    if (variable->protocol != NULL && !route->operation->is_page) {
+        answer_encoding_choose(request, variable->protocol);
+    }
     if (strcmp(method, "OPTIONS") == 0) {
         origin_answer_options(&services->gateway.origins, request, allowed_methods(route));
     } else if (function == NULL) {

@@ -5,13 +5,18 @@
 #include "problem.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
+#include <parley/pipe.h>
 #include <parley/rule.h>
 
+#include "clock_and_ids.h"
 #include "log.h"
+
+enum { PROBLEM_CODE_SIZE = 64 };
 
 static const struct parley_problem table[PROBLEM_COUNT] = {
 #define X(id, name, status, title, advice) [id] = {name, status, title, advice},
@@ -97,9 +102,46 @@ void problem_write_members(struct parley_buffer *out, enum problem problem, cons
     parley_buffer_char(out, '}');
 }
 
+/* "bus-unavailable" as BUS_UNAVAILABLE. */
+static void write_code(const char *name, char out[PROBLEM_CODE_SIZE]) {
+    size_t i = 0;
+    for (; name[i] != '\0' && i < PROBLEM_CODE_SIZE - 1; i++) {
+        out[i] = name[i] == '-' ? '_' : (char)toupper((unsigned char)name[i]);
+    }
+    out[i] = '\0';
+}
+
+/* To a client that reads an encoding of its protocol instead of JSON, a problem is the message by
+ * which the protocol refuses; `body` is its details.  Returns: the media type. */
+static const char *refuse(const struct http_request *request, enum problem problem,
+                          const char *detail, struct parley_buffer *body) {
+    const struct parley_protocol *protocol = http_request_encoding(request)->protocol;
+    if (protocol == NULL || protocol->pipe == NULL) {
+        return "application/problem+json";
+    }
+    const struct parley_pipe *pipe = protocol->pipe;
+    const bool is_invalid = problem == PROBLEM_INVALID_MESSAGE || problem == PROBLEM_MALFORMED;
+    char code[PROBLEM_CODE_SIZE];
+    struct parley_buffer refusal;
+    write_code(problem_name(problem), code);
+    parley_buffer_init(&refusal);
+    pipe->write_refusal(&(const struct parley_pipe_refusal){.from = http_request_query(
+                                                                request, pipe->from->help.name),
+                                                            .code = is_invalid ? NULL : code,
+                                                            .now_seconds = clock_now_seconds(),
+                                                            .message = parley_bytes_of(detail),
+                                                            .details = parley_buffer_bytes(body)},
+                        &refusal);
+    refusal.has_failed |= body->has_failed;
+    parley_buffer_finish(body);
+    *body = refusal;
+    return "application/json";
+}
+
 /* Answers with `body`, and frees it. */
 static void respond(struct http_request *request, enum problem problem, const char *detail,
                     struct parley_buffer body) {
+    const char *media_type = refuse(request, problem, detail, &body);
     parley_buffer_char(&body, '\n');
     if (problem == PROBLEM_INTERNAL || body.has_failed) {
         problem_log(request, detail);
@@ -113,7 +155,11 @@ static void respond(struct http_request *request, enum problem problem, const ch
         body.has_failed ? PARLEY_BYTES("{\"type\":\"/problems/internal\",\"status\":500}\n")
                         : parley_buffer_bytes(&body);
     http_compress(request);
-    http_respond(request, body.has_failed ? 500 : status, "application/problem+json", text);
+    if (body.has_failed) {
+        http_respond(request, 500, "application/problem+json", text);
+    } else {
+        http_respond(request, status, media_type, text);
+    }
     parley_buffer_finish(&body);
 }
 

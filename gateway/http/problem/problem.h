@@ -149,7 +149,8 @@ void problem_write(struct parley_buffer *out, enum problem problem, const char *
 void problem_write_members(struct parley_buffer *out, enum problem problem, const char *detail,
                            struct parley_bytes members);
 
-/* Answers with it, as application/problem+json, with Retry-After if it is 503. An
+/* Answers with it, as application/problem+json, or as the protocol's own message to a client that
+ * reads another encoding than JSON (http_encode), with Retry-After if it is 503. An
  * internal error is logged. */
 void problem_respond(struct http_request *request, enum problem problem, const char *detail);
 void problem_respond_format(struct http_request *request, enum problem problem, const char *format,

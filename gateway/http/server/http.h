@@ -25,6 +25,8 @@
 
 struct http_server;
 struct http_request;
+struct parley_codec;
+struct parley_protocol;
 struct limits;
 struct tls_context;
 
@@ -228,6 +230,19 @@ void http_header(struct http_request *request, const char *name, const char *val
  * arrives. */
 #define HTTP_COMPRESSED_BYTES_MIN 1024u
 void http_compress(struct http_request *request);
+
+/* What the client reads instead of JSON: an encoding of the protocol that it speaks, by the name
+ * that it has for it.  Owns: everything is borrowed until `closed`. */
+struct http_encoding {
+    const struct parley_protocol *protocol; /* NULL: JSON */
+    const struct parley_codec *codec;       /* with from_json */
+    const char *media_type;
+};
+
+/* An answer of http_respond that is application/json is sent in that encoding; before
+ * http_respond. If there is no memory for it, it is sent as it is. */
+void http_encode(struct http_request *request, const struct http_encoding *encoding);
+const struct http_encoding *http_request_encoding(const struct http_request *request);
 
 /* Answers; of several answers the first counts. X-Request-Id is added; HEAD gets the headers alone;
  * the rest of the body is read and discarded first, so that the client sees the answer (unless it

@@ -8,6 +8,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include <parley/protocol.h>
+
 #include "http_coding.h"
 #include "live_response.h"
 
@@ -83,17 +85,44 @@ static void respond_whole(struct http_request *request, unsigned status, const c
            MHD_create_response_from_buffer(bytes.length, (void *)(uintptr_t)bytes.data, mode));
 }
 
+void http_encode(struct http_request *request, const struct http_encoding *encoding) {
+    request->encoding = *encoding;
+}
+
+const struct http_encoding *http_request_encoding(const struct http_request *request) {
+    return &request->encoding;
+}
+
+/* The answer in the encoding that the client reads.  Owns: `out` borrows from `body` or `scratch`,
+ * which the caller finishes.  Returns: its media type. */
+static const char *encode(const struct http_request *request, const char *content_type,
+                          struct parley_bytes body, struct parley_buffer *scratch,
+                          struct parley_bytes *out) {
+    const struct http_encoding *encoding = &request->encoding;
+    parley_buffer_init(scratch);
+    *out = content_type != NULL ? body : PARLEY_BYTES("");
+    if (encoding->protocol == NULL || content_type == NULL ||
+        strcmp(content_type, "application/json") != 0 ||
+        encoding->codec->from_json(body, scratch) != PARLEY_OK) {
+        return content_type;
+    }
+    *out = parley_buffer_bytes(scratch);
+    return encoding->media_type;
+}
+
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     assert(!request->is_closing);
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
-    struct parley_buffer scratch;
-    const struct parley_bytes bytes =
-        http_coding_whole(request, content_type != NULL ? body : PARLEY_BYTES(""), &scratch);
-    respond_whole(request, status, content_type, bytes, MHD_RESPMEM_MUST_COPY);
-    parley_buffer_finish(&scratch);
+    struct parley_buffer encoded, compressed;
+    struct parley_bytes bytes;
+    const char *media_type = encode(request, content_type, body, &encoded, &bytes);
+    bytes = http_coding_whole(request, bytes, &compressed);
+    respond_whole(request, status, media_type, bytes, MHD_RESPMEM_MUST_COPY);
+    parley_buffer_finish(&compressed);
+    parley_buffer_finish(&encoded);
 }
 
 void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,

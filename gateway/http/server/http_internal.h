@@ -95,6 +95,7 @@ struct http_request {
     ssize_t (*read)(void *state, char *buffer, size_t size);
     struct MHD_Response *response; /* until it is queued */
     struct encoder *encoder;       /* of a compressed answer; otherwise NULL */
+    struct http_encoding encoding; /* of a whole answer */
     struct http_outcome outcome;   /* so far */
     enum http_wait wait;
     enum http_answer_state answer;

@@ -53,6 +53,12 @@ static bool can_take_many(const struct request_options *options, struct http_req
     if (options->task == INGEST_CONVERT) {
         return request_accepts_converted(options, request, true);
     }
+    if (options->is_only_for_one) {
+        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
+                        "The answer to many messages is application/x-ndjson or application/json: "
+                        "accept one of them, or send one message at a time.");
+        return false;
+    }
     if (options->wants_ack) {
         problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
                                "The query option `ack` is for one %s, answered in JSON: send it "

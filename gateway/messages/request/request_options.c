@@ -325,7 +325,8 @@ static int like_lines(struct request_options *options, const char *accept) {
 }
 
 /* One message is answered in JSON and many in NDJSON, unless the client prefers the other. A client
- * that accepts only the protocol's form of a refusal gets the same. */
+ * that accepts only the protocol's form of a refusal gets the same; one that reads answers in
+ * another encoding gets one message answered in that. */
 static bool choose_form(struct request_options *options, struct http_request *request) {
     const char *accept = http_request_header(request, "Accept");
     const char *refusal = options->protocol->refusal_media_type;
@@ -333,15 +334,18 @@ static bool choose_form(struct request_options *options, struct http_request *re
         options->lines_type = parley_codec_ndjson.media_types[0];
         return true;
     }
+    const bool is_encoded = http_request_encoding(request)->protocol != NULL;
     const int json = negotiate_quality(accept, "application/json");
     const int lines = like_lines(options, accept);
-    if (json == 0 && lines == 0 && (refusal == NULL || negotiate_quality(accept, refusal) == 0)) {
+    options->is_only_for_one = is_encoded && json == 0 && lines == 0;
+    if (json == 0 && lines == 0 && !is_encoded &&
+        (refusal == NULL || negotiate_quality(accept, refusal) == 0)) {
         refuse_accept(request, "application/json", options->lines_type);
         return false;
     }
     if (json > lines) {
         options->form = ANSWER_DOCUMENT;
-    } else if (lines > json && !options->has_own_refusal) {
+    } else if (lines > json && !options->has_own_refusal && !is_encoded) {
         options->form = ANSWER_LINES;
     }
     return true;

@@ -43,6 +43,7 @@ struct request_options {
     const struct parley_codec *to; /* INGEST_CONVERT */
     bool has_own_refusal;          /* the client prefers protocol->write_refusal */
     enum answer_form form;
+    bool is_only_for_one;   /* the client reads no form of an answer to many */
     const char *lines_type; /* the media type of NDJSON, as the client calls it */
     enum ingest_results results;
     enum ingest_emit emit;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MessagePack and frames as a client makes them, by a library that shares nothing with ours.
 
+import assert from 'node:assert/strict';
 import { decode, encode } from '@msgpack/msgpack';
 
 export const MSGPACK_TYPE = 'application/msgpack';
@@ -25,6 +26,18 @@ export function framesOf(bytes) {
     at += 4 + length;
   }
   return messages;
+}
+
+// A problem as those get it who read MessagePack: the document's error. Returns the problem in it.
+export function assertPackedProblem(answer, status, name) {
+  assert.equal(answer.status, status, answer.text);
+  assert.equal(answer.headers['content-type'], MSGPACK_TYPE);
+  const { type, error } = decode(answer.body);
+  assert.equal(type, 'error');
+  assert.equal(error.details.type, `/problems/${name}`);
+  assert.equal(error.details.status, status);
+  assert.equal(error.message, error.details.detail);
+  return error.details;
 }
 
 export { decode };
