@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The work of one protocol in memory, one board a process: what the bucket of its facts holds, as a
- * watch delivers it, so that the best open work for an agent is found without asking NATS, and
- * those who wait for work are woken. It decides nothing: work that is taken from it has yet to be
- * claimed, and the claim is decided by the keys in NATS.
+/* The work of one protocol in memory, one board a process: the contents of the bucket of its facts,
+ * as a watch delivers them, so that the best open work for an agent is found without asking NATS,
+ * and requests that wait for work are woken. It decides nothing: work that is taken from it has yet
+ * to be claimed, and the claim is decided by the keys in NATS.
  *
  *            ┌── its claim failed ───┐
  *            ▼                       │
@@ -46,7 +46,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
                                 struct board **out) PARLEY_MUST_CHECK;
 void board_destroy(struct board *board);
 
-/* ---- what it reads ---- */
+/* ---- its input ---- */
 
 /* Begins to read the bucket on this reactor, if no reactor does so.  Returns: PARLEY_E_MEMORY. */
 enum parley_status board_begin(struct board *board, struct reactor *reactor,
@@ -61,18 +61,19 @@ void board_on_entry(void *context, const struct bucket_entry *entry);
 void board_on_current(void *context);
 void board_on_kept_from(void *context, uint64_t first_sequence);
 
-/* What this process has written into the bucket, once that is acknowledged: it is known before the
- * watch delivers it. Until the board is current that is left to the reading: many keys far ahead of
- * it would have to be passed for each that it adds. For fact_store_on_written, with the board as
+/* Adds an entry that this process has written into the bucket, once it is acknowledged and before
+ * the watch delivers it. Until the board is current this is left to the watch: many keys far ahead
+ * of it would have to be passed for each that it adds. For fact_store_on_written, with the board as
  * its context. */
 void board_on_written(void *context, const struct bucket_entry *entry);
 
-/* All that the bucket held was read at least once, and not begun anew since. */
+/* Whether all entries of the bucket were read at least once, and the reading has not begun again
+ * since. */
 bool board_is_current(struct board *board);
 
 /* ---- taking work ---- */
 
-/* What an agent would do.  Owns: everything is borrowed. */
+/* The work that an agent would do.  Owns: everything is borrowed. */
 struct board_wish {
     struct parley_bytes agent;
     const struct parley_bytes *domains, *tasks; /* either suffices; without both any does */
@@ -93,24 +94,25 @@ struct board_find {
     char deadline[BOARD_TIME_MAX]; /* "": it has none */
     uint64_t sequence;
     bool is_claimed; /* by the wish's agent and `claim_id` */
-    /* Where there is none: much was closed on the way, and the search is to go on in a later turn.
+    /* If there is none: much was closed on the way, and the search must continue in a later turn.
      */
     bool is_unfinished;
 };
 
 /* Takes one of the best `among` pieces of open work, by chance: the most urgent first, then the
- * oldest, addressed to the agent or to nobody; but first what was taken or claimed with the wish's
- * `claim_id`.  Returns: false: there is none. */
+ * oldest, addressed to the agent or to no agent; but first the work taken or claimed with the
+ * wish's `claim_id`.  Returns: false: there is none. */
 bool board_take(struct board *board, const struct board_wish *wish, size_t among,
                 struct board_find *out);
-/* What was taken was not claimed, by nobody as far as is known: it is open again, and somebody who
- * waits for it is woken. */
+/* Opens taken work again that no agent is known to have claimed, and wakes one request that waits
+ * for it. */
 void board_give_back(struct board *board, const char *id);
-/* What was taken is another's, or too late: it is offered no more, unless its keys change. */
+/* Closes taken work that is another agent's, or too late: it is not offered again, unless its keys
+ * change. */
 void board_lost(struct board *board, const char *id);
 
 /* A stream holds nothing before this sequence, by its age or since it was purged: work whose
- * request lay there, as far as it is known now, is offered no more. */
+ * request was there, as far as it is known now, is no longer offered. */
 void board_begins_at(struct board *board, const char *stream, uint64_t first_sequence);
 
 /* Finds the work that was claimed by the wish's agent and `claim_id`, whether all was read or not.
@@ -136,8 +138,8 @@ struct board_search {
 struct board_waiter {
     const struct board_wish *wish; /* NULL: waits until `from_sequence` was read */
     uint64_t from_sequence;
-    /* There is something for it: it waits no more. Called once, with the lock held, on any thread:
-     * it may only leave word elsewhere. */
+    /* Called once when there is something for it, and it no longer waits; with the lock held, on
+     * any thread: it may only post to another thread. */
     void (*wake)(struct board_waiter *waiter);
     TAILQ_ENTRY(board_waiter) link;
     LIST_ENTRY(board_waiter) claim_link;
@@ -155,7 +157,7 @@ bool board_take_or_wait(struct board *board, struct board_waiter *waiter, size_t
 /* Waits until the bucket was read up to a sequence, or has dropped all up to it.
  * Returns: false: it was already. */
 bool board_wait_for(struct board *board, struct board_waiter *waiter, uint64_t sequence);
-/* It waits no more. If it was woken and did not take the work since, another one is woken for that.
+/* Ends its wait. If it was woken and has not taken the work since, another one is woken for that.
  * Harmless when it does not wait. */
 void board_leave(struct board *board, struct board_waiter *waiter);
 
@@ -167,7 +169,7 @@ struct board_names {
     size_t count;
 };
 
-/* What has one of each is chosen.  Owns: everything is borrowed. */
+/* Work that has one of each is chosen.  Owns: everything is borrowed. */
 struct board_filter {
     unsigned states, priorities; /* bit I: the kind's state, the protocol's priority; 0: any */
     struct board_names domains, holders, from;

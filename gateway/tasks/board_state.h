@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_due.c
- * what is open later, board.c reads entries, board_take.c matches work and wishes, board_list.c
+/* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_due.c the
+ * work that opens later, board.c reads entries, board_take.c matches work and wishes, board_list.c
  * answers questions. Private to board_*.c; all of it under the lock. */
 
 #include <pthread.h>
@@ -22,19 +22,19 @@ enum {
 enum work_phase { WORK_OPEN, WORK_DUE_LATER, WORK_TAKEN, WORK_CLOSED };
 
 struct work {
-    /* What is looked at when work is looked for, side by side. */
+    /* The members read by a search, side by side. */
     TAILQ_ENTRY(work)
     phase_link;                   /* OPEN: of its priority, the oldest first; CLOSED: the one
                                      that was closed first, first */
     int64_t open_until_ms;        /* Unix time */
-    uint64_t name, domain, to_id; /* hashes; 0: not known, nobody */
+    uint64_t name, domain, to_id; /* hashes; 0 if it is not known, or for no agent */
     uint64_t stream, sequence;    /* where its request is: a hash, and its place there */
 
     struct work *chain_next; /* by id */
     struct work *claim_next; /* by the claim's id, if that is known; of work that is taken, by that
                                 with which it will be claimed */
     TAILQ_ENTRY(work) age_link;        /* of all, the oldest first */
-    char *facts[PARLEY_WORK_FACTS];    /* the values; NULL: there is none */
+    char *facts[PARLEY_WORK_FACTS];    /* the values; NULL if there is none */
     size_t lengths[PARLEY_WORK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_WORK_FACTS];
     uint64_t order;        /* of its first key in the bucket */
@@ -42,10 +42,10 @@ struct work {
     int64_t retry_at_ms;   /* … before which what tries it again is not given out; 0: none */
     int64_t not_before_ms; /* … before which it is not given out itself */
     size_t due_slot;       /* DUE_LATER: its place in the heap */
-    uint64_t retry_of;     /* hash of the id of what it tries again; 0: none */
+    uint64_t retry_of;     /* hash of the id of the work that it tries again; 0 for none */
     LIST_ENTRY(work) retry_link;  /* of those that try something again */
     const char *state;            /* one of the kind's */
-    char *task, *to;              /* NULL: not known, nobody */
+    char *task, *to;              /* NULL if it is not known, or for no agent */
     uint64_t holder, from, claim; /* hashes; 0: not known */
     size_t bytes;                 /* that it takes */
     enum work_phase phase;
@@ -86,11 +86,11 @@ struct board {
     TAILQ_HEAD(, board_waiter) waiters;
     LIST_HEAD(, board_waiter) claimers[BOARD_CLAIM_LISTS]; /* of them, who have a claim_id */
     size_t waiter_count, reader_count; /* those with a wish and without; and without */
-    struct parley_arena arena;         /* for what is being read */
+    struct parley_arena arena;         /* for the entry being read */
 
-    /* Of the reactor that reads. */
+    /* Belongs to the reactor that reads. */
     char *bucket;
-    struct reactor *reactor; /* NULL: nobody reads */
+    struct reactor *reactor; /* NULL if no reactor reads */
     struct jetstream *jetstream;
     struct bucket_watch *watch;
     struct reactor_timer again, due_timer;
@@ -125,21 +125,21 @@ void works_open(struct board *board, struct work *work);
 void works_set_claim(struct board *board, struct work *work, uint64_t claim);
 /* Removes what there is no room for. */
 void works_make_room(struct board *board);
-/* What its facts say.  Owns: valid until the next call. */
+/* Reads its facts.  Owns: valid until the next call. */
 enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
                               struct parley_work *out);
 
 /* ---- board_due.c ---- */
 
-/* Has room for so many.  Returns: false: there is no memory. */
+/* Makes room for so many.  Returns: false: there is no memory. */
 bool due_reserve(struct board *board, size_t count);
 void due_add(struct board *board, struct work *work);
 void due_remove(struct board *board, const struct work *work);
 /* One that others come due before, or NULL. */
 struct work *due_last(const struct board *board);
-/* Opens what is due by now, some at a time, and wakes those who wait for it. */
+/* Opens the work that is due by now, some at a time, and wakes the requests that wait for it. */
 void due_open(struct board *board);
-/* Has the rest opened when it is due.  Threads: that of the reactor that reads. */
+/* Sets the timer that opens the rest when it is due.  Threads: that of the reactor that reads. */
 void due_set_timer(struct board *board);
 void due_on_timer(struct reactor_timer *timer);
 
@@ -149,7 +149,8 @@ void due_on_timer(struct reactor_timer *timer);
 void take_wake(struct board *board, const struct work *work);
 /* Work was claimed: wakes those who would claim by the same message. */
 void take_wake_claimers(struct board *board, const struct work *work);
-/* All was read: wakes those who wait for work, and those who wait for what was read up to now. */
+/* All was read: wakes the requests that wait for work, and those that wait for the entries up to
+ * now. */
 void take_wake_all(struct board *board);
-/* Wakes those who wait for what was read up to now. */
+/* Wakes the requests that wait for the entries up to now. */
 void take_wake_readers(struct board *board);

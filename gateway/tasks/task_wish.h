@@ -13,6 +13,6 @@ struct task_wish {
     struct parley_bytes domains[WORK_WORDS_MAX], tasks[WORK_WORDS_MAX];
 };
 
-/* Returns: NULL, or what is wrong with the body (static). */
+/* Returns: NULL, or the fault of the body (static). */
 const char *task_wish_read(struct parley_bytes body, struct parley_arena *arena,
                            struct task_wish *out);

@@ -8,10 +8,11 @@
 struct board;
 struct waiters;
 
-/* What serves tasks on one reactor.  Owns: borrows all that it points to, which must outlive it. */
+/* Serves tasks on one reactor.  Owns: borrows all objects that it points to, which must outlive it.
+ */
 struct tasks {
     struct gateway *gateway;     /* through which work is claimed */
-    struct board *const *boards; /* one a protocol, shared; NULL: it has no work */
+    struct board *const *boards; /* one per protocol, shared; NULL if it has no work */
     struct waiters *waiters;     /* of requests that wait for work */
     struct request_slots slots;  /* of those for lists; zeroed at first */
 };
@@ -32,5 +33,5 @@ void tasks_serve_next(struct tasks *tasks, struct http_request *request,
 struct board *tasks_board(const struct tasks *tasks, struct http_request *request,
                           const struct parley_protocol *protocol);
 
-/* Whether its work lies in a stream that gives each message to the first reader. */
+/* Whether its work is stored in a stream that gives each message to the first reader. */
 bool tasks_are_queue(const struct gateway *gateway, const struct parley_protocol *protocol);

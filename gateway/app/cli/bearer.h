@@ -9,6 +9,6 @@
  * Owns: borrowed from the environment.  Returns: false, after an error message. */
 bool bearer_of_environment(const char **out);
 
-/* Reads the token in a file that nobody else may read, without the white space around it, as a
+/* Reads the token in a file that no other user may read, without the white space around it, as a
  * string.  Returns: false, with an `error` (appended to). */
 bool bearer_of_file(const char *path, struct parley_buffer *out, struct parley_buffer *error);

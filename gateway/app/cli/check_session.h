@@ -61,7 +61,7 @@ struct check_session {
     int file_count;
 };
 
-/* Reads the arguments.  Returns: -1 to go on, else the exit status. */
+/* Reads the arguments.  Returns: -1 to continue, else the exit status. */
 int check_session_arguments(struct check_session *session, int argc, char **argv);
 
 /* The value of a flag that is a switch.  Returns: as check_session_arguments. */

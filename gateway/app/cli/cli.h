@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the subcommands share, besides their arguments and the terminal. Exit statuses are 0, 1
- * where a command gives it a meaning, and EXIT_USAGE. */
+/* Shared by the subcommands, besides their arguments and the terminal. Exit statuses are 0, 1 where
+ * a command gives it a meaning, and EXIT_USAGE. */
 
 #include <parley/protocol.h>
 

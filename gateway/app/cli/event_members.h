@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The members of an event, a line of JSON, read without a tree: what is in it keeps the spelling of
- * its numbers and strings. */
+/* The members of an event, a line of JSON, read without a tree: its numbers and strings keep their
+ * spelling. */
 
 #include <parley/rule.h>
 
@@ -10,15 +10,14 @@
 
 #define EVENT_MEMBERS_MAX 8
 
-/* Reads the top-level members `names` (at most EVENT_MEMBERS_MAX); of one that is not there the
- * kind is PARLEY_ABSENT. Of an array or object only where it begins is told (offset). Owns: decoded
- * strings are in the arena, other ones in `line`. Returns: JSON_READER_FAULT for what is not an
- * object, too. */
+/* Reads the top-level members `names` (at most EVENT_MEMBERS_MAX); a missing one has the kind
+ * PARLEY_ABSENT. An array or object has only the offset of its beginning. Owns: decoded strings are
+ * in the arena, other ones in `line`. Returns: JSON_READER_FAULT if it is not an object, too. */
 enum json_reader_result event_members_read(struct parley_bytes line, const char *const *names,
                                            size_t count, struct parley_value *values,
                                            struct parley_arena *arena);
 
-/* Decodes the value of `data_base64`.  Owns: what is read is in the arena.
- * Returns: PARLEY_E_UNSUPPORTED: it is not base64, or data NULL; PARLEY_E_MEMORY. */
+/* Decodes the value of `data_base64`.  Owns: the result is in the arena. Returns:
+ * PARLEY_E_UNSUPPORTED: it is not base64, or data NULL; PARLEY_E_MEMORY. */
 enum parley_status event_base64_read(struct parley_bytes base64, struct parley_arena *arena,
                                      struct parley_bytes *out) PARLEY_MUST_CHECK;

@@ -68,9 +68,9 @@ bool http_client_ask(struct http_client *client, const struct http_client_url *u
                      const struct http_client_request *request, int64_t wait_ms);
 /* Returns the value of the answer's header, or NULL.  Owns: borrowed until the next request. */
 const char *http_client_header(const struct http_client *client, const char *name);
-/* Waits for a piece of the body, for up to wait_ms or, if that is 0, until the time is over in
- * which the head had to come; an empty one is the end. Owns: *out is borrowed until the next call.
- * Returns: false, with a reason in `error`, if the answer was cut off or the time has passed. */
+/* Waits for a piece of the body, for up to wait_ms or, if that is 0, until the time limit of the
+ * head; an empty one is the end. Owns: *out is borrowed until the next call. Returns: false, with a
+ * reason in `error`, if the answer was cut off or the time has passed. */
 bool http_client_receive(struct http_client *client, int64_t wait_ms, struct parley_bytes *out);
 /* Receives the body as a string, or its first 16 KiB, instead of
  * http_client_receive.  Owns: borrowed from the client. */

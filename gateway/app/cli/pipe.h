@@ -23,7 +23,7 @@
 struct pipe_options {
     const struct parley_protocol *protocol; /* it has a `pipe` */
     const char *agent, *from, *since;
-    const char *token;      /* NULL: none, or that of token_file … */
+    const char *token;      /* NULL if there is none, or if it is in token_file … */
     const char *token_file; /* … which is read for each request, so that it can be replaced */
     const char *url_text;
     struct http_client_url url;
@@ -50,8 +50,8 @@ bool pipe_is_latched(int latch);
 /* Prints an error message, and notes that the pipe has failed. */
 void pipe_fail(struct pipe *pipe, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* Writes a frame to standard output.  Threads: any.
- * Returns: false: nobody reads it any more. `over` is latched. */
+/* Writes a frame to standard output.  Threads: any. Returns: false: its reader is gone. `over` is
+ * latched. */
 bool pipe_write(struct pipe *pipe, struct parley_bytes frame);
 
 /* ---- a message of parley's, or of the stream, as a frame ---- */
@@ -105,5 +105,5 @@ int64_t pipe_caller_failed(struct pipe_caller *caller, const char *why);
 int64_t pipe_caller_put_off(struct pipe_caller *caller);
 void pipe_caller_recovered(struct pipe_caller *caller);
 
-/* An answer that no further attempt would change: says what to do, and fails. */
+/* Handles an answer that no further attempt would change: prints advice, and fails. */
 void pipe_caller_refused(struct pipe_caller *caller);

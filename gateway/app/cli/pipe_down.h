@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* From GET …/stream to standard output: what the other side sends to this agent. */
+/* Copies the messages of the other side to this agent from GET …/stream to standard output. */
 
 #include "pipe.h"
 

@@ -21,7 +21,7 @@ struct pipe_input {
     struct parley_splitter splitter;
     char bytes[65536];
     struct parley_bytes rest; /* of `bytes`, not split yet */
-    bool is_ended;            /* there is no more */
+    bool is_ended;            /* the input has ended */
 };
 
 enum pipe_gathered {
@@ -35,8 +35,8 @@ enum pipe_gathered {
 void pipe_input_init(struct pipe_input *input);
 void pipe_input_finish(struct pipe_input *input);
 
-/* Waits for a frame, or until `over` can be read and standard input has nothing at the moment, and
- * takes what is there. */
+/* Waits for a frame, or until `over` can be read and standard input is empty at the moment, and
+ * takes the bytes that are there. */
 enum pipe_gathered pipe_input_gather(struct pipe_input *input, int over, struct pipe_batch *batch,
                                      struct parley_slice *out);
 

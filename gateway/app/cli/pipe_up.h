@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* From standard input to POST …/messages. What the gateway refuses is answered on standard output
- * by the other side's error. */
+/* Sends standard input to POST …/messages. For a message that the gateway refuses, writes the other
+ * side's error to standard output. */
 
 #include "pipe.h"
 

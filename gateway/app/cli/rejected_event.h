@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A line of GET /v1/rejected/stream (docs/api.md#rejected): what was refused, as it was sent. */
+/* A line of GET /v1/rejected/stream (docs/api.md#rejected): a refused message, as it was sent. */
 
 #include <parley/arena.h>
 #include <parley/protocol.h>
 
 struct rejected_event {
     const char *id;    /* REJECTED:7 */
-    const char *rules; /* what it was refused for: "VLP-005,VLP-012"; "": not known */
+    const char *rules; /* the rules that it broke: "VLP-005,VLP-012"; "" if they are not known */
     struct parley_bytes protocol;
     const char *content_type; /* NULL: not known */
     struct parley_bytes payload;
     struct parley_arena arena; /* private */
 };
 
-/* As long as a line may be: what NATS takes, in base64, and what is said of it. */
+/* The longest possible line: the largest message that NATS takes, in base64, and its envelope. */
 #define REJECTED_EVENT_BYTES_MAX ((size_t)96 << 20)
 
 enum rejected_event_result {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A line of GET /v1/PROTOCOL/stream or GET /v1/stream (docs/api.md#reading): what was stored. */
+/* A line of GET /v1/PROTOCOL/stream or GET /v1/stream (docs/api.md#reading): a stored message. */
 
 #include <parley/arena.h>
 #include <parley/protocol.h>
@@ -9,12 +9,12 @@
 struct stored_event {
     struct parley_bytes protocol; /* as its `source` names it */
     struct parley_bytes payload;
-    size_t offset;             /* in the line: of the payload, or of what it was decoded from */
-    bool is_foreign;           /* published straight to NATS, and invalid there */
+    size_t offset;   /* in the line: of the payload, or of the text that it was decoded from */
+    bool is_foreign; /* published straight to NATS, and invalid there */
     struct parley_arena arena; /* private */
 };
 
-/* As long as a line may be: what NATS takes, in base64, and what is said of it. */
+/* The longest possible line: the largest message that NATS takes, in base64, and its envelope. */
 #define STORED_EVENT_BYTES_MAX ((size_t)96 << 20)
 
 enum stored_event_result {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the values of the options have to be, beyond their types. Mistakes are noted in `loading`.
- * Within gateway/config. */
+/* Checks the values of the options, beyond their types. Mistakes are noted in `loading`. Within
+ * gateway/config. */
 
 #include "loading.h"
 
-/* Each by itself: addresses, URLs, names, prefixes. Fills in what follows from them: the parts of
- * `listen`, `nats_shown`, `channels`. */
+/* Checks each by itself: addresses, URLs, names, prefixes. Fills in the members derived from them:
+ * the parts of `listen`, `nats_shown`, `channels`. */
 void configuration_check_values(struct loading *loading);
 
 /* Fills in `data` and `token_file` where they are not given. */

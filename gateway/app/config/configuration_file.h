@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The configuration file: YAML of which only what a list of options needs is read (ADR 21). */
+/* The configuration file: only the part of YAML that a list of options needs is read (ADR 21). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -14,7 +14,8 @@
 struct configuration_entry {
     const char *key;
     size_t line;       /* from 1 */
-    const char *value; /* as it is written, without quotes; items are joined by ','; NULL: none */
+    const char *value; /* as it is written, without quotes; items are joined by ','; NULL if there
+                          is none */
     bool is_list;
 };
 
@@ -26,14 +27,14 @@ struct configuration_visitor {
     void *context;
 };
 
-/* Reads the file at `path`. It goes on after what is wrong, unless it is not YAML.  `is_again`: as
- * for configuration_file_contents.  Returns: false: out of memory. */
+/* Reads the file at `path`. It continues after a mistake, unless the file is not YAML.  `is_again`:
+ * as for configuration_file_contents.  Returns: false: out of memory. */
 bool configuration_file_read(const char *path, bool is_again,
                              const struct configuration_visitor *visitor);
 
-/* Appends what the file at `path` holds. It may be a pipe, unless it is read again: a pipe has
- * nothing more then, or has the reader wait.
- * Returns: NULL, or what is wrong, as the end of a sentence: "cannot be read: …". */
+/* Appends the contents of the file at `path`. It may be a pipe, unless it is read again: a pipe is
+ * empty then, or makes the reader wait. Returns: NULL, or the reason of a failure, as the end of a
+ * sentence: "cannot be read: …". */
 const char *configuration_file_contents(const char *path, bool is_again, size_t bytes_max,
                                         struct parley_buffer *out);
 

@@ -15,24 +15,25 @@ extern const char *const access_log_names[];
 extern const char *const durability_names[];
 
 /* Reads flags, variables and the file, and checks them all; every mistake is printed. `argv` starts
- * after "serve". Returns: -1 to go on, else the exit status, after --help or an error message was
- * printed. Owns: the configuration borrows from argv and the environment; give it to
+ * after "serve". Returns: -1 to continue, else the exit status, after --help or an error message
+ * was printed. Owns: the configuration borrows from argv and the environment; give it to
  * configuration_finish. */
 int configuration_load(struct configuration *configuration, int argc, char **argv);
 
 /* For --check-config: prints all values, as JSON that is a configuration file.  Returns: the exit
  * status. */
 int configuration_print(const struct configuration *configuration);
-/* What reading it again has brought. */
+/* The result of reading it again. */
 struct configuration_changes {
     struct parley_buffer taken;   /* "rate-messages 0 -> 5, …": from now on so */
-    struct parley_buffer waiting; /* "listen, reactors": other than what the server runs with */
+    struct parley_buffer waiting; /* "listen, reactors": options whose values differ from those that
+                                     the server runs with */
     struct parley_buffer error;   /* all that is wrong */
 };
 
-/* Reads flags, variables and the file again, as configuration_load did, and takes over what can
- * change while the server runs, all of it or, if anything is wrong, nothing.
- * Returns: false: something is wrong. */
+/* Reads flags, variables and the file again, as configuration_load did, and applies the options
+ * that can change while the server runs, all of them or, after any mistake, none. Returns: false
+ * after a mistake. */
 bool configuration_reload(struct configuration *configuration, int argc, char **argv,
                           struct configuration_changes *changes);
 /* configuration_load for `listen` and `tls_cert` alone, to find the server that runs with this

@@ -6,8 +6,8 @@
 #include <stdbool.h>
 
 /* Parses `text`. "localhost" is 127.0.0.1; other names are refused, since their address may change
- * between the check and the use.
- * Returns: NULL, or what is wrong with it, as the end of a sentence: "has …". */
+ * between the check and the use. Returns: NULL, or the mistake as the end of a sentence: "has …".
+ */
 const char *listen_address_read(const char *text, char address[64], unsigned *out_port);
 
 /* Whether only this machine can reach the address, which listen_address_read returned. */

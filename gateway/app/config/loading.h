@@ -22,13 +22,13 @@ struct loading {
     bool is_again; /* the server runs already, and must not wait for a file */
 };
 
-/* Owns: what is given is copied or borrowed; finish `faults` with parley_buffer_finish. */
+/* Owns: arguments are copied or borrowed; finish `faults` with parley_buffer_finish. */
 void loading_init(struct loading *loading, struct configuration *configuration);
 
 /* An empty configuration; finish it.  Returns: false: out of memory. */
 bool configuration_init(struct configuration *configuration);
 
-/* Notes a mistake; what is longer than a kilobyte is cut. */
+/* Notes a mistake; a text longer than a kilobyte is cut. */
 void loading_fault(struct loading *loading, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -50,7 +50,7 @@ const char *loading_source(const struct loading *loading, size_t option);
 /* Reads the command line.  Returns: -1; or an exit status: a flag is wrong, and it was said, or
  * help was given. */
 int loading_read_flags(struct loading *loading, int argc, char **argv);
-/* Then reads variables and the file into the configuration, and checks them all; what is wrong is
+/* Then reads variables and the file into the configuration, and checks them all; mistakes are
  * noted. */
 void loading_fill(struct loading *loading);
 

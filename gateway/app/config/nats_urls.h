@@ -11,8 +11,8 @@
 
 #define NATS_URLS_ERROR_MAX 400
 
-/* Checks a comma-separated list of URLs.  `error` gets what is wrong and what is expected; it
- * quotes nothing that may be part of a password.  Returns: whether all are valid. */
+/* Checks a comma-separated list of URLs.  `error` gets the mistake and the expected form; it quotes
+ * nothing that may be part of a password.  Returns: whether all are valid. */
 bool nats_urls_check(const char *urls, char error[NATS_URLS_ERROR_MAX]);
 
 /* Appends "nats://a:4222, nats://b:4222": without user, password or token.  `urls` must have passed

@@ -41,5 +41,5 @@ void describe_rules_page(struct parley_buffer *out, const struct parley_protocol
 /* The heading of the GW rules. */
 extern const char describe_gateway_title[];
 
-/* All protocols as rows of an HTML table: name and link, then what it is. */
+/* All protocols as rows of an HTML table: name and link, then a description. */
 void describe_protocols_rows(struct parley_buffer *out);

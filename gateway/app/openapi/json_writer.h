@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Writes JSON member by member, so that nobody has to think of commas. Every name is static text
- * that needs no escape. */
+/* Writes JSON member by member, and puts the commas. Every name is static text that needs no
+ * escape. */
 
 #include <parley/buffer.h>
 

@@ -11,7 +11,7 @@ struct contract_route {
     const char *path; /* {protocol} and {name} stand for one segment */
     enum guard_need need;
     const struct operation *operation;
-    const struct operation *remove_operation; /* of DELETE, for admins; NULL: there is none */
+    const struct operation *remove_operation; /* of DELETE, for admins; NULL if there is none */
     bool has_get, has_post;                   /* one of them */
 };
 /* Returns: false after the last row. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The parts of openapi.json that say what comes back. */
+/* The parts of openapi.json that describe answers. */
 
 #include "json_writer.h"
 #include "operation.h"

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the documents for machines say of an address: each row of the table of addresses
- * (server/routes.c) names one of these. */
+/* Describes an address for machines: each row of the table of addresses (server/routes.c) names one
+ * of these. */
 
 #include <stdint.h>
 
@@ -29,7 +29,7 @@ enum operation_kind {
     OPERATION_NEXT_TASK,
 };
 
-/* What stands for the protocol's own in `schema`: its messages, its events. */
+/* The placeholders in `schema` for the protocol's own: its messages, its events. */
 #define SCHEMA_OF_MESSAGE "{Message}"
 #define SCHEMA_OF_EVENT "{Event}"
 
@@ -46,7 +46,7 @@ struct operation {
     const char *id;  /* operationId; with {protocol} in the path the protocol's name follows */
     const char *tag; /* see openapi.c */
     const char *summary;
-    const char *description; /* Markdown; NULL: none */
+    const char *description; /* Markdown; NULL if there is none */
     enum operation_kind kind;
     const char *body;                       /* the schema of a body that is no message; NULL */
     bool may_be_empty;                      /* 204 */
@@ -54,9 +54,9 @@ struct operation {
     const struct operation_answer *answers; /* media_type NULL ends them */
     const char *answer;                     /* what 200 holds; NULL: the summary says it */
     const char *awaited; /* the schema of application/json in which a message may be answered by its
-                            reply, instead of that in `answers`; NULL: none is */
+                            reply, instead of that in `answers`; NULL if none is */
     uint64_t problems;   /* besides those that any request can get; see operation_problems */
-    /* For {name}: what it is, and one that exists. */
+    /* For {name}: its description, and an existing one. */
     const char *name_description, *name_example;
     const char *id_description, *id_example; /* the same for {id} */
 };

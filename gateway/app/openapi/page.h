@@ -7,7 +7,7 @@
 #include "http.h"
 #include "json_writer.h"
 
-/* Appends what is between <main> and </main>. */
+/* Appends the content between <main> and </main>. */
 typedef void page_html_fn(struct parley_buffer *out, const void *subject);
 /* Appends the value. */
 typedef void page_json_fn(struct json_writer *json, const void *subject);

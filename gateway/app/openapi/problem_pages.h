@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* GET /problems and /problems/NAME: what each `type` means, and what to do about it. */
+/* GET /problems and /problems/NAME: the meaning of each `type`, and its remedy. */
 
 #include "http.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* GET /rules and /rules/ID: what each rule demands, and how to keep it. */
+/* GET /rules and /rules/ID: the demand of each rule, and how to keep it. */
 
 #include "http.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The access log: a line of the log for a request that is over. It has no payload, and nothing that
- * a client chose but its request id, which is visible ASCII, and the ids of its trace. */
+/* The access log: a line of the log for a finished request. It has no payload, and of the client's
+ * own texts only its request id, which is visible ASCII, and the ids of its trace. */
 
 #include "gateway.h"
 
@@ -15,6 +15,7 @@ static inline bool access_log_has(const struct gateway *gateway, const struct ht
             (outcome->status >= 400 || http_request_remarked(request, HTTP_REMARK_TRACE) != NULL));
 }
 
-/* Writes it.  `route`: the pattern of its address; NULL: it has none.  `protocol` NULL: none. */
+/* Writes it.  `route`: the pattern of its address; NULL if it has none.  `protocol` is NULL if it
+ * concerns none. */
 void access_log_write(const struct http_request *request, const struct http_outcome *outcome,
                       const char *route, const char *protocol);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What --admin-listen serves: /metrics, /livez and /readyz, to everyone who reaches it. */
+/* Serves /metrics, /livez and /readyz on --admin-listen, to every client that reaches it. */
 
 #include "services.h"
 

@@ -2,7 +2,8 @@
 #pragma once
 
 /* The token that a server makes for itself where there is no token file yet (--first-token), so
- * that a container can be open to a network from its first moment, and to nobody in it. */
+ * that a container can be open to a network from its first moment, and closed to all clients in it.
+ */
 
 #include <stdbool.h>
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* GET /v1/protocols and what is below it, and the page at / (docs/api.md#describing): rendered
- * once at start, read-only afterwards, shared by all reactors. */
+/* GET /v1/protocols and the addresses below it, and the page at / (docs/api.md#describing):
+ * rendered once at start, read-only afterwards, shared by all reactors. */
 
 #include "describe.h"
 #include "http.h"

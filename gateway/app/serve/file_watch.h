@@ -22,8 +22,8 @@ struct file_watch {
 /* Remembers how the file is now: before it is read for the first time.
  * Owns: `path` is borrowed until file_watch_stop. */
 void file_watch_init(struct file_watch *watch, const char *path);
-/* Calls `changed` when the file is not as it was any more: also when it appears, or is gone.
- * Owns: the reactor is borrowed until file_watch_stop. */
+/* Calls `changed` when the file changes, appears or is removed. Owns: the reactor is borrowed until
+ * file_watch_stop. */
 void file_watch_start(struct file_watch *watch, struct reactor *reactor,
                       void (*changed)(struct file_watch *watch));
 void file_watch_stop(struct file_watch *watch);

@@ -16,12 +16,12 @@ struct jwks_keeper {
     void (*changed)(struct jwks_keeper *keeper, struct jwks *jwks);
 };
 
-/* Reads the file.  `path` NULL: there is none.  Returns: false: `error` gets the reason.
- * Owns: `path` is borrowed. */
+/* Reads the file.  `path` is NULL if there is none.  Returns: false: `error` gets the reason. Owns:
+ * `path` is borrowed. */
 bool jwks_keeper_open(struct jwks_keeper *keeper, const char *path, struct parley_buffer *error);
 /* Watches it from now on, if there is one. */
 void jwks_keeper_watch(struct jwks_keeper *keeper, struct reactor *reactor,
                        void (*changed)(struct jwks_keeper *keeper, struct jwks *jwks));
-/* Reads it again, and logs what came of it. */
+/* Reads it again, and logs the result. */
 void jwks_keeper_reload(struct jwks_keeper *keeper);
 void jwks_keeper_close(struct jwks_keeper *keeper);

@@ -5,5 +5,5 @@
 
 #include "services.h"
 
-/* Answers with what all workers have counted, as the client's Accept asks for it. */
+/* Answers with the metrics of all workers, in the form that the client's Accept asks for. */
 void metrics_page_serve(struct services *services, struct http_request *request);

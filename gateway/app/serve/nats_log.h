@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Logs what is wrong with NATS: one line when a problem begins and one when it ends, however many
+/* Logs problems with NATS: one line when a problem begins and one when it ends, however many
  * workers see it. A problem is logged only after it has lasted half a second, so that brief ones
  * are not. */
 
@@ -18,7 +18,7 @@ enum parley_status nats_log_create(struct reactor *reactor,
 void nats_log_destroy(struct nats_log *troubles);
 
 /* Worker number `worker` (from 0) reports a problem with `subject` ("NATS", "stream VLP"). `text`
- * NULL: it sees none any more.  Threads: any. */
+ * is NULL once it sees none.  Threads: any. */
 void nats_log_note(struct nats_log *troubles, unsigned worker, const char *subject,
                    const char *text);
 

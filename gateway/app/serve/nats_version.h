@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the log says of the version of nats-server. */
+/* Logs the version of nats-server. */
 
 #include <stdatomic.h>
 
@@ -9,5 +9,5 @@
 
 /* Each worker calls it when its streams were found. `told`: shared, 0 at first: the version that
  * was logged last, so that it is logged once and again with each change. Warns of a version that
- * loses what it acknowledged while streams have several copies.  Threads: any worker's. */
+ * loses acknowledged messages of streams with several copies.  Threads: any worker's. */
 void nats_version_tell(const struct jetstream *jetstream, atomic_uint *told);

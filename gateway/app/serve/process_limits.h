@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all workers share that bounds them together: memory, disk, rates, connections. */
+/* The limits of all workers together: memory, disk, rates, connections. */
 
 #include <parley/buffer.h>
 
@@ -26,8 +26,8 @@ struct process_limits {
 /* Finish it even after a failure. */
 enum parley_status process_limits_init(struct process_limits *bounds,
                                        const struct configuration *configuration) PARLEY_MUST_CHECK;
-/* Takes over what can change. What is over a lower bound stays until it ends.
- * Threads: main's, while the workers run. */
+/* Applies the limits that can change. Requests beyond a lowered limit stay until they end. Threads:
+ * main's, while the workers run. */
 void process_limits_change(struct process_limits *bounds,
                            const struct configuration *configuration);
 void process_limits_finish(struct process_limits *bounds);

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a service manager such as systemd is told (Type=notify): when parley is ready, when it
- * stops, and meanwhile that it is alive. */
+/* Tells a service manager such as systemd (Type=notify) when parley is ready, that it is alive, and
+ * when it stops. */
 
 #include <stdbool.h>
 
 /* Sends "READY=1" or the like to the socket in the variable NOTIFY_SOCKET; without it, nothing.
- * `patience_ms`: how long to wait while the manager has not read what others sent; 0: not at all.
- * Returns: false, with errno set: it could not be sent. */
+ * `patience_ms`: how long to wait while the manager has not read the messages of others; 0 does not
+ * wait. Returns: false, with errno set: it could not be sent. */
 bool service_manager_tell(const char *state, unsigned patience_ms);
 
 /* Sends "WATCHDOG=1", if the service manager asks for it (WatchdogSec=, which sets WATCHDOG_USEC).

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all workers share, and the process, copied to the main thread's figures twice a second. So
- * that block too has one writer, and a request for /metrics makes no system calls for it. */
+/* Copies the figures that all workers share, and those of the process, to the main thread's figures
+ * twice a second. So that block too has one writer, and a request for /metrics makes no system
+ * calls for it. */
 
 #include "process_limits.h"
 #include "figures.h"
@@ -10,12 +11,12 @@
 
 struct board;
 
-/* What is copied.  Owns: borrowed. */
+/* The sources of the copies.  Owns: borrowed. */
 struct shared_sources {
     const struct configuration *configuration;
     const struct process_limits *bounds;
     const atomic_uint *away_count;      /* of the workers: those that NATS is not ready for */
-    struct halt_set *const *halt_sets;  /* one a protocol; NULL: it halts nothing */
+    struct halt_set *const *halt_sets;  /* one per protocol; NULL if it halts nothing */
     struct board *const *const *boards; /* of the protocols, once there are workers */
     const struct figures_set *set;
 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the process is asked by signals: SIGTERM and SIGINT end it, SIGHUP has files read again or,
- * if the terminal of the start is gone, ends it too. On the main thread. */
+/* Handles signals: SIGTERM and SIGINT end the process, SIGHUP makes it read files again or, if the
+ * terminal of the start is gone, ends it too. On the main thread. */
 
 #include <stdbool.h>
 
@@ -14,7 +14,7 @@
 struct signals {
     void (*end)(struct signals *signals, const char *reason); /* may be called again */
     void (*reload)(struct signals *signals);
-    struct reactor *reactor; /* borrowed; this and what follows is private */
+    struct reactor *reactor; /* borrowed; this and the members below are private */
     struct reactor_watch watch;
     struct reactor_timer hangup_timer;
     bool has_terminal; /* it had one at the start */

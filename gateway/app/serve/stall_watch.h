@@ -33,8 +33,8 @@ enum parley_status stall_watch_start(struct stall_watch *watch, struct reactor *
 /* Watches a worker's reactor, which is borrowed and must outlive the watch's next stop or drain. */
 void stall_watch_add(struct stall_watch *watch, struct reactor *worker);
 
-/* The workers end by themselves now, within `drain_ms`: asks them no more, and calls `stalled` if
- * stall_watch_stop does not follow within that time and the limit. */
+/* Tells the watch that the workers end by themselves now, within `drain_ms`: it no longer asks
+ * them, and calls `stalled` if stall_watch_stop does not follow within that time and the limit. */
 void stall_watch_drain(struct stall_watch *watch, int64_t drain_ms);
 
 /* Safe when it was not started.  After: the threads of the workers have ended. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* --check-config: the configuration, and what a start with it would fail at. It opens the same
- * files as a start, by the same functions, but makes no file, takes no port and asks no server: it
- * can run beside the server whose next start it checks. */
+/* --check-config: checks the configuration, and everything that a start with it would need. It
+ * opens the same files as a start, by the same functions, but makes no file, takes no port and asks
+ * no server: it can run beside the server whose next start it checks. */
 
 #include "configuration.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the log says of a server that starts: with what, how much it takes, and where. */
+/* Logs the start of a server: its options, its limits, and its addresses. */
 
 #include "configuration.h"
 
@@ -12,7 +12,7 @@ struct start_facts {
     bool has_tls, has_tokens;
 };
 
-/* Has the log be as the configuration says. */
+/* Sets up the log as configured. */
 void start_log_open(const struct configuration *configuration);
 
 /* Logs it, once the server serves requests. */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The server's tokens, as their file says at present. What cannot be read changes nothing, and a
- * server that asks for tokens goes on asking for them, whatever becomes of the file.
- * Threads: the main one. */
+/* The server's tokens, as in their present file. A file that cannot be read changes nothing, and a
+ * server that requires tokens continues to require them, whatever happens to the file. Threads: the
+ * main one. */
 
 #include "file_watch.h"
 #include "tokens.h"
@@ -24,6 +24,6 @@ bool token_keeper_open(struct token_keeper *keeper, const char *path, bool is_re
 /* Watches it from now on. */
 void token_keeper_watch(struct token_keeper *keeper, struct reactor *reactor,
                         void (*changed)(struct token_keeper *keeper, struct tokens *tokens));
-/* Reads it again, and logs what came of it. */
+/* Reads it again, and logs the result. */
 void token_keeper_reload(struct token_keeper *keeper);
 void token_keeper_close(struct token_keeper *keeper);

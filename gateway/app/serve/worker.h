@@ -32,7 +32,7 @@ struct worker_options {
     const struct describe_pages *pages;
     const char *nats_urls;
     const char *nats_shown;            /* the same for people, without secrets */
-    const char *nats_token;            /* NULL: none */
+    const char *nats_token;            /* NULL for none */
     struct bus_identity nats_identity; /* for --nats */
     const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
     int listen_fd;                     /* shared */
@@ -44,11 +44,11 @@ struct worker_options {
     struct spool_quota *spools;        /* shared */
     struct object_room *object_room;   /* shared */
     struct limits *limits;             /* shared */
-    struct halt_set *const *halt_sets; /* shared: one a protocol; NULL: it halts nothing */
+    struct halt_set *const *halt_sets; /* shared: one per protocol; NULL if it halts nothing */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */
     struct commit *commit;             /* shared; NULL: no answer waits for the disk */
-    struct tokens *tokens;             /* shared, borrowed for the call; NULL: none */
+    struct tokens *tokens;             /* shared, borrowed for the call; NULL for none */
     struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
     struct tls_context *tls;           /* shared; NULL: plain HTTP */
     struct figures *figures;           /* what this worker counts */
@@ -59,25 +59,25 @@ struct worker_options {
     atomic_uint *away_count;   /* shared: the workers that NATS is not ready for; all, at first */
     unsigned number, worker_count; /* this one's, from 0 */
     bool is_probing;
-    bool keeps_facts; /* it creates, for all workers, the facts of what was published straight to
+    bool keeps_facts; /* it creates, for all workers, the facts of messages published straight to
                          NATS */
 };
 
 struct worker;
 
-/* Starts the thread.  Owns: options and events are copied; what they point to must outlive it. */
+/* Starts the thread.  Owns: options and events are copied; the objects that they point to must
+ * outlive it. */
 enum parley_status worker_create(const struct worker_options *options,
                                  const struct worker_events *events,
                                  struct worker **out) PARLEY_MUST_CHECK;
 
-/* Has it let in those who show one of these, soon.  Owns: it takes a reference of its own.
- * Threads: main's. */
+/* Makes it accept these tokens, soon.  Owns: it takes a reference of its own. Threads: main's. */
 enum parley_status worker_set_tokens(struct worker *worker,
                                      struct tokens *tokens) PARLEY_MUST_CHECK;
 /* The same for the keys of JWTs. */
 enum parley_status worker_set_jwks(struct worker *worker, struct jwks *jwks) PARLEY_MUST_CHECK;
 
-/* Has it do as the options that can change while it runs say, soon; the others must be the same.
+/* Makes it apply the options that can change while it runs, soon; the others must be the same.
  * Owns: it takes a copy, whose texts must outlive it.  Threads: main's. */
 enum parley_status
 worker_set_configuration(struct worker *worker,

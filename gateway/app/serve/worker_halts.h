@@ -8,17 +8,17 @@
 
 struct worker_halts_options {
     struct gateway *gateway;
-    struct halt_set *const *sets; /* one a protocol, shared; NULL: it halts nothing */
+    struct halt_set *const *sets; /* one per protocol, shared; NULL if it halts nothing */
     bool is_keeper;
     void (*seen)(void *context); /* a keeper has read a bucket for the first time */
     void *context;
 };
 
-/* Fills gateway->halt_gates, and keeps what it makes.  Owns: the caller embeds it, zeroed at first,
- * and destroys it in any case, before the jetstream. */
+/* Fills gateway->halt_gates, and keeps the gates.  Owns: the caller embeds it, zeroed at first, and
+ * destroys it in any case, before the jetstream. */
 struct worker_halts {
     struct gateway *gateway;
-    struct halt_keeper **keepers; /* one a protocol; NULL: none */
+    struct halt_keeper **keepers; /* one per protocol; NULL for none */
 };
 enum parley_status
 worker_halts_create(struct worker_halts *halts,

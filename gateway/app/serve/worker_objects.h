@@ -8,10 +8,10 @@
 #include "object_store.h"
 
 struct worker_objects {
-    struct object_names *names; /* one a protocol, of those that have a store */
+    struct object_names *names; /* one per protocol that has a store */
 };
 
-/* Adds their streams to `streams`, which has room for one a protocol. */
+/* Adds their streams to `streams`, which has room for one per protocol. */
 enum parley_status worker_objects_list(struct worker_objects *objects,
                                        const struct channel *channels,
                                        struct jetstream_stream *streams,
