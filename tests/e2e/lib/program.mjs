@@ -15,6 +15,14 @@ process.on('exit', () => {
   for (const program of alive) program.killFamily();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
 });
+// All tests are over: what still keeps this process then is named, and does not keep it for ever.
+process.once('beforeExit', () => {
+  const leave = () => {
+    console.error(`Left open by the tests: ${process.getActiveResourcesInfo().join(', ')}`);
+    process.exit();
+  };
+  setTimeout(leave, 30_000).unref();
+});
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.once(signal, () => process.exit(1));
 }
