@@ -28,7 +28,7 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
                         struct batch_results *results, struct body_splitter *intake,
                         void (*on_moved)(struct batch_pending *pending));
 
-/* What follows from the verdict on a message that is valid, or halts (HALTING_HALTS), now or in its
+/* Continues after the verdict on a message that is valid, or halts (HALTING_HALTS), now or in its
  * turn.  `route`: of one that earlier messages decide on (fact_lookup_is_needed), else NULL. */
 void batch_pending_finish(struct batch_pending *pending, struct batch_result *result,
                           const struct verdict *verdict, const struct parley_route *route);
@@ -42,7 +42,7 @@ static inline bool batch_pending_is_empty(const struct batch_pending *pending) {
     return pending->first == NULL && pending->awaited_reply_count == 0;
 }
 
-/* The client is gone: what has to be found out only for its answer is not. */
+/* Tells it that the client is gone: questions needed only for its answer are dropped. */
 void batch_pending_close(struct batch_pending *pending);
 /* Forgets all of them that were not published. */
 void batch_pending_drop(struct batch_pending *pending);

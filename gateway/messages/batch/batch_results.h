@@ -18,7 +18,7 @@ struct batch_result {
     enum result_status status; /* RESULT_AWAITED until it is known */
     /* While it is awaited; the text of its receipt is the line then, "" for none. */
     struct submission submission;
-    struct pending *pending; /* while its message waits, or may have to be looked at again */
+    struct pending *pending; /* while its message waits, or may be examined again */
     size_t counted_bytes;    /* of its receipt, in the window */
 };
 
@@ -28,7 +28,8 @@ struct batch_results {
     struct result_writer outlet;
     struct batch_result *first, **end; /* that are not written yet */
     struct batch_result *unused;       /* to be used again */
-    size_t window_count, window_bytes; /* of what is not written, and of messages kept for it */
+    size_t window_count,
+        window_bytes; /* of results not yet written, and of messages kept for them */
     uint64_t counts[RESULT_STATUS_COUNT], received_count, omitted_count;
     bool has_failed; /* on our side: the answer cannot be whole, and nothing more is read */
     bool has_logged; /* that, or another internal error: once is enough */
@@ -44,7 +45,7 @@ void batch_results_close(struct batch_results *results);
 
 /* Whether one more may be awaited. */
 bool batch_results_have_room(struct batch_results *results);
-/* Writes what is known, up to the first that is not. */
+/* Writes the known results, up to the first unknown one. */
 void batch_results_flush(struct batch_results *results);
 /* Whether the first is known, and waits for room in the outlet. */
 bool batch_results_wait_for_outlet(const struct batch_results *results);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Cuts a body of many into messages while it is received, and has each checked: a small one here
- * and now, a large one by the worker pool. While the worker pool has a message, and until what
- * follows from its verdict is done, nothing after it is cut: its bytes stay where they are, in the
- * splitter. What is held of a message that is not whole yet comes out of the budget. */
+/* Cuts a body of many into messages while it is received, and checks each: a small one here and
+ * now, a large one in the worker pool. While the worker pool has a message, and until its verdict
+ * is handled, nothing after it is cut: its bytes stay in the splitter. The bytes of an incomplete
+ * message are charged to the budget. */
 
 #include "body_handler.h"
 #include "budget.h"
@@ -21,18 +21,17 @@ enum body_splitter_phase {
                                by */
     BODY_SPLITTER_CHECKING, /* the worker pool has a large message */
     BODY_SPLITTER_HANDLING, /* its verdict is there, and on_verdict is being called */
-    BODY_SPLITTER_HOLDING,  /* what follows from the verdict has to wait; the message is kept for it
-                             */
+    BODY_SPLITTER_HOLDING,  /* the next step must wait; the message is kept for it */
 };
 
 struct body_splitter;
 
-/* What is done with what comes out. None of them may destroy the intake but the last. */
+/* Receivers of the messages. Only the last of them may destroy the intake. */
 struct body_splitter_events {
     void (*on_verdict)(struct body_splitter *intake, const struct verdict *verdict);
     /* A message found no room in the budget, and was passed by; or what reads the body did not. */
     void (*on_overloaded)(struct body_splitter *intake, const struct parley_slice *slice);
-    /* After on_verdict for a message that was offloaded: what waited for it can go on. */
+    /* After on_verdict for a message that was offloaded: the body can continue. */
     void (*on_offload_done)(struct body_splitter *intake);
 };
 
@@ -41,8 +40,8 @@ struct body_splitter {
     struct request_options *options;
     const struct body_splitter_events *events;
     struct parley_splitter splitter;
-    struct budget_share held; /* taken for what the splitter holds */
-    struct offload *offload;  /* the large message; NULL: none */
+    struct budget_share held; /* taken for the bytes in the splitter */
+    struct offload *offload;  /* the large message; NULL if there is none */
     enum body_splitter_phase phase;
 };
 
@@ -52,9 +51,9 @@ void body_splitter_init(struct body_splitter *intake, struct request_options *op
 /* Not while the worker pool has a message (body_splitter_is_checking). */
 void body_splitter_finish(struct body_splitter *intake);
 
-/* Takes bytes from the front of *input up to the end of a message, and handles it.
- * Returns: what was cut: PARLEY_SPLIT_MORE: *input is used up; PARLEY_SPLIT_MEMORY: nothing more
- * can be; else go on while body_splitter_is_open. */
+/* Takes bytes from the front of *input up to the end of a message, and handles it. Returns:
+ * PARLEY_SPLIT_MORE: *input is used up; PARLEY_SPLIT_MEMORY: no more can be cut; else the kind of
+ * the piece: continue while body_splitter_is_open. */
 enum parley_split body_splitter_next(struct body_splitter *intake, struct parley_bytes *input);
 /* The same at the end of the body.  Returns: PARLEY_SPLIT_END when nothing is left. */
 enum parley_split body_splitter_end(struct body_splitter *intake);
@@ -63,10 +62,10 @@ enum parley_split body_splitter_end(struct body_splitter *intake);
  * Returns: as body_splitter_next. */
 enum parley_split body_splitter_break(struct body_splitter *intake, const struct body_fault *fault);
 
-/* Takes room in the budget for what is held of a message that is not whole yet.  Returns: false:
- * there is none. */
+/* Takes room in the budget for the bytes of an incomplete message.  Returns: false: there is none.
+ */
 bool body_splitter_cover(struct body_splitter *intake);
-/* Gives back what is held of that message, and passes it by: on_overloaded follows. */
+/* Frees the bytes of that message, and skips it: on_overloaded follows. */
 void body_splitter_shed(struct body_splitter *intake);
 
 /* Whether messages can be cut: no large one is in hand. */

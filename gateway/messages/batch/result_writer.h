@@ -27,7 +27,8 @@ enum result_writer_phase {
 
 struct result_writer_options {
     struct reactor *reactor;
-    struct commit_queue *commit; /* what is sent has to be on the disk before; NULL: it has not */
+    struct commit_queue
+        *commit; /* results must be on the disk before they are sent; NULL if they need not */
     struct http_request *request;
     const char *data;          /* the folder for what waits; borrowed, like all of these */
     struct spool_quota *quota; /* of the process */
@@ -65,20 +66,20 @@ void result_writer_close(struct result_writer *outlet);
 /* Whether more items may wait for the client. */
 bool result_writer_has_room(struct result_writer *outlet);
 
-/* To write one item, with a line feed at its end, and then result_writer_end_item.
- * Returns: NULL: nothing more can be kept. */
+/* To write one item, with a line feed at its end, and then result_writer_end_item. Returns: NULL:
+ * no more can be kept. */
 struct parley_buffer *result_writer_begin_item(struct result_writer *outlet);
 /* Returns: whether it is kept: there may have been no memory for it. */
 bool result_writer_end_item(struct result_writer *outlet);
 
 /* A piece of the body has come, or its end. */
 void result_writer_begin(struct result_writer *outlet, bool has_ended);
-/* What could be done with the body was done: sees to it that what waits for room goes on.
+/* Called when the body can make no further progress: makes the part that waits for room continue.
  * Returns: false: it never will, since the client cannot be answered before its body has ended. */
 bool result_writer_wait(struct result_writer *outlet);
 
-/* All items were written: `summary` follows, which is a member of an object; NULL: none.
- * Returns: whether there was memory for it. */
+/* Ends the items: `summary` follows, which is a member of an object; NULL for none. Returns:
+ * whether there was memory for it. */
 bool result_writer_end(struct result_writer *outlet, struct parley_buffer *summary);
 /* The answer goes out, or its end does: all of it is there, or it cannot be whole. */
 void result_writer_send(struct result_writer *outlet);

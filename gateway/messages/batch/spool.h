@@ -18,14 +18,14 @@ struct spool_quota {
     atomic_uint_fast64_t used_bytes;
 };
 
-/* Of the disk, a tenth stays free, and at least so much. */
+/* A tenth of the disk stays free, and at least this much. */
 #define SPOOL_DISK_RESERVE_BYTES (UINT64_C(1) << 30)
 #define SPOOL_DISK_RESERVE_SHARE 10
 
 struct spool {
     const char *folder;        /* borrowed */
     struct spool_quota *quota; /* borrowed */
-    struct parley_buffer tail; /* what is not in the file yet */
+    struct parley_buffer tail; /* the part that is not in the file yet */
     int fd;                    /* -1: no file yet */
     uint64_t file_bytes;       /* taken from the quota */
     bool has_failed;           /* the folder or the memory is gone: nothing more is kept */
@@ -49,11 +49,13 @@ uint64_t spool_length(const struct spool *spool);
  * cannot be read. */
 ssize_t spool_read(const struct spool *spool, uint64_t offset, char *buffer, size_t size);
 
-/* The end of what is kept, to write a result there and nowhere else; spool_take_back undoes that.
- * Returns: NULL: nothing more can be kept. */
+/* Returns the end of the kept results, to write a result there and nowhere else; spool_take_back
+ * undoes that. NULL if no more can be kept. */
 struct parley_buffer *spool_open(struct spool *spool);
-/* Forgets what was written to the open end after `length`, and that there was no memory for it. */
+/* Drops the text written to the open end after `length`, and the note that memory was missing for
+ * it. */
 void spool_take_back(struct spool *spool, size_t length);
 
-/* What is before `offset` was read for the last time.  Returns: where that is from now on. */
+/* Tells it that the part before `offset` was read for the last time.  Returns: the new value of
+ * that offset. */
 uint64_t spool_forget(struct spool *spool, uint64_t offset);

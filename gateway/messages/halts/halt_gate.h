@@ -10,8 +10,8 @@
 
 struct halt_gate;
 
-/* What must keep its order with messages that are held here: it waits while there are any.
- * Owns: the caller embeds it, zeroed at first, and keeps it until the last `done`. */
+/* A task that must keep its order with the messages held here: it waits while there are any. Owns:
+ * the caller embeds it, zeroed at first, and keeps it until the last `done`. */
 struct halt_hold {
     size_t held_count;
     void (*released)(struct halt_hold *hold); /* none is left */
@@ -35,7 +35,7 @@ struct halt_post {
 enum parley_status halt_gate_create(struct reactor *reactor, struct jetstream *jetstream,
                                     struct halt_set *set, const char *bucket,
                                     struct halt_gate **out) PARLEY_MUST_CHECK;
-/* The callbacks of what is held are not called. NULL is allowed. */
+/* The callbacks of held messages are not called. NULL is allowed. */
 void halt_gate_destroy(struct halt_gate *gate);
 
 /* As jetstream_publish. A message that is held and then cannot be published ends with

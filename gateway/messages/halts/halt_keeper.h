@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What one worker does for all of the process: it reads the bucket of halts into the set, halts
- * what messages that were published straight to NATS halt (each is read by one of all gateways),
- * and removes from the bucket what was released long ago. */
+/* Run by one worker for the whole process: it reads the bucket of halts into the set, applies the
+ * halts of messages that were published straight to NATS (each is read by one of all gateways), and
+ * removes halts from the bucket that were released long ago. */
 
 #include <parley/message.h>
 
@@ -22,13 +22,13 @@ struct halt_keeper_options {
     void *context;
 };
 
-/* Owns: copies the options, and borrows what they point to; returns a new keeper, which the caller
- * destroys before gate and jetstream. */
+/* Owns: copies the options, and borrows the objects that they point to; returns a new keeper, which
+ * the caller destroys before gate and jetstream. */
 enum parley_status halt_keeper_create(const struct halt_keeper_options *options,
                                       struct halt_keeper **out) PARLEY_MUST_CHECK;
-/* How many messages all gateways have still to be given, together, to see what they halt.
- * Returns: false: that is not known at present; NULL: there is no keeper. */
+/* The number of messages that all gateways together must still examine for halts. Returns: false:
+ * that is not known at present; NULL: there is no keeper. */
 bool halt_keeper_pending(const struct halt_keeper *keeper, uint64_t *out);
-/* Takes no more messages. NULL is allowed. */
+/* Stops taking messages. NULL is allowed. */
 void halt_keeper_stop(struct halt_keeper *keeper);
 void halt_keeper_destroy(struct halt_keeper *keeper);

@@ -50,9 +50,9 @@ enum halt_answer halt_set_ask(struct halt_set *set, const char *conversation,
 enum halt_known {
     HALT_UNKNOWN, /* or its key is being written */
     HALT_OPEN,
-    HALT_RELEASED, /* it halts nothing any more */
+    HALT_RELEASED, /* it no longer halts anything */
 };
-/* What is known of one halt. */
+/* The state of one halt. */
 enum halt_known halt_set_look_up(struct halt_set *set, const char *key);
 
 enum halt_latch {
@@ -72,13 +72,12 @@ void halt_set_unlatch(struct halt_set *set, const char *key);
 
 /* ---- the bucket ---- */
 
-/* It is read from its beginning: forgets what came of it before. */
+/* Begins a new reading: drops the entries of the last one. */
 void halt_set_begin(struct halt_set *set);
 /* `value`: data NULL: the key was deleted.  `seconds`: when it was stored, Unix time. */
 void halt_set_read(struct halt_set *set, struct parley_bytes key, struct parley_bytes value,
                    uint64_t sequence, int64_t seconds);
-/* Whether all that is in it was read, and what is written to it comes at once. At first it is not.
- */
+/* Whether all its entries were read, and new ones come at once. At first this is false. */
 void halt_set_see(struct halt_set *set, bool is_seen);
 /* It was seen at least once. */
 bool halt_set_was_seen(const struct halt_set *set);

@@ -16,8 +16,8 @@ enum {
     HALT_VALUE_MAX = 2048, /* longer ones are not kept in memory, and halt all the same */
 };
 
-/* BLAKE2b of 128 bits, in lower-case hexadecimal, of "KIND:NAME": what a conversation's keys begin
- * with. */
+/* BLAKE2b of 128 bits, in lower-case hexadecimal, of "KIND:NAME": the prefix of a conversation's
+ * keys. */
 void halt_digest_conversation(const char *kind, struct parley_bytes name,
                               char out[HALT_DIGEST_LENGTH + 1]);
 /* "<digest of the conversation>.<digest of the message that halts it>" */
@@ -25,7 +25,7 @@ void halt_key(const char conversation[HALT_DIGEST_LENGTH + 1], struct parley_byt
               char out[HALT_KEY_LENGTH + 1]);
 bool halt_key_is_one(struct parley_bytes key);
 
-/* What a value says; data NULL: nothing.  Owns: borrowed. */
+/* The members of a value; data is NULL for a missing one.  Owns: borrowed. */
 struct halt_value {
     struct parley_bytes kind, name;      /* "session", or whatever its first member is */
     struct parley_bytes by, id, why, at; /* `by`: the sender that the message names */
@@ -42,8 +42,8 @@ void halt_value_log(enum log_event event, const char *protocol, struct parley_by
                     const char *reason);
 /* Long texts are cut, and empty ones left out. */
 void halt_value_write(const struct halt_value *value, struct parley_buffer *out);
-/* Of a value that is not as it should be, `out` has nothing.  Owns: decoded texts are in `arena`,
- * others in `text`. */
+/* For a value that is not valid, `out` is empty.  Owns: decoded texts are in `arena`, others in
+ * `text`. */
 enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena *arena,
                                    struct halt_value *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Halts, as sending sees them: which messages they stop, and which have to wait for them; and which
- * invalid messages halt all the same. A protocol without halts passes through here at the price of
- * a comparison. */
+/* Halts, for sending: which messages they stop, which must wait for them, and which invalid
+ * messages halt all the same. A protocol without halts passes through here at the price of a
+ * comparison. */
 
 #include "failure.h"
 #include "halt_gate.h"
@@ -12,13 +12,13 @@
 bool halting_refuses(const struct request_options *options, struct parley_message *message,
                      struct failure *out);
 
-/* What an invalid message does to its conversation. */
+/* The effect of an invalid message on its conversation. */
 enum halting_effect {
     HALTING_NOTHING, /* also of one whose halt was released */
     HALTING_HALTED,  /* its halt is stored already */
     HALTING_HALTS,   /* halting_latch is to be called */
 };
-/* Of a message that was to be forwarded. Those that their sender may not send (GW-102) halt
+/* For a message that was to be forwarded. Messages that their sender may not send (GW-102) halt
  * nothing. */
 enum halting_effect halting_of_invalid(const struct request_options *options,
                                        struct parley_message *message);

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What people ask of halts: GET and DELETE /v1/{protocol}/halts (docs/api.md#halts). */
+/* Answers requests about halts: GET and DELETE /v1/{protocol}/halts (docs/api.md#halts). */
 
 #include "gateway.h"
 #include "halting.h"
 
-/* What the query says: the halts of one conversation, those of one sender, or all. */
+/* The selection of the query: the halts of one conversation, those of one sender, or all. */
 struct halts_query {
     const char *kind, *name; /* of halts->kinds; NULL: of all conversations */
     const char *by;          /* halt_value_is_by; NULL: of all senders */
-    bool is_all;             /* only of a release, which has to say so */
+    bool is_all;             /* only for a release, which must say so */
     const char *reason;      /* only of a release */
 };
 

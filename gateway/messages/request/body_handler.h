@@ -23,8 +23,8 @@ struct body_handler {
     size_t (*body)(void *state, struct parley_bytes bytes);
     /* The body is whole. */
     void (*end)(void *state);
-    /* In place of `end`: what came before counts, but for a message that is not whole, and nothing
-     * more will come. */
+    /* In place of `end`: the messages before it count, except an incomplete one, and no more will
+     * come. */
     void (*broken)(void *state, const struct body_fault *fault);
     /* The request is gone: frees the state, now or with its last ack. */
     void (*closed)(void *state);

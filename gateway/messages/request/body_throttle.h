@@ -2,9 +2,9 @@
 #pragma once
 
 /* Slows a body of many down to its sender's rate: how much of a piece may be taken now, and when
- * there may be more. Nothing is refused. What is taken is charged with each piece, so that bodies
- * and messages of one sender that arrive at the same time share its rate. While the server shuts
- * down nothing is slowed any more, so that what has come is done in time. */
+ * there may be more. Nothing is refused. The bytes taken are charged with each piece, so that
+ * bodies and messages of one sender that arrive at the same time share its rate. While the server
+ * shuts down no body is slowed, so that received messages are handled in time. */
 
 #include <stdbool.h>
 

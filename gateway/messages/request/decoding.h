@@ -2,7 +2,7 @@
 #pragma once
 
 /* A compressed body on its way to its handler: decompressed in pieces, each when the one before it
- * was taken. What it takes comes out of the budget of bodies. */
+ * was taken. Its memory is charged to the budget of bodies. */
 
 #include "body_handler.h"
 
@@ -19,11 +19,11 @@ struct decoding *decoding_create(const struct request_options *options,
                                  const struct decoding_target *target);
 void decoding_destroy(struct decoding *decoding);
 
-/* A piece of the body, as http_handler.body. It goes on in a later turn where it has made much of
- * the piece, so that a bomb leaves the other connections their turns. */
+/* A piece of the body, as http_handler.body. It continues in a later turn once it has produced much
+ * output, so that a bomb leaves the other connections their turns. */
 size_t decoding_body(struct decoding *decoding, struct http_request *request,
                      struct parley_bytes bytes);
 /* The body has ended. */
 void decoding_end(struct decoding *decoding);
-/* NULL: there is none so far. The target gets nothing more. */
+/* NULL if there is none so far. The target gets no further bytes. */
 const struct body_fault *decoding_fault(const struct decoding *decoding);

@@ -10,16 +10,16 @@
 
 struct jetstream_ack;
 
-/* What is to be known of a message when it is counted: its type, and when it was published. */
+/* The data needed to count a message: its type, and the time of its publication. */
 struct message_metrics_mark {
     unsigned type;
     int64_t published_ns;
 };
 
-/* Of a message that could not be looked at. */
+/* Counts a message that could not be examined. */
 #define ACCOUNT_UNKNOWN ((struct message_metrics_mark){.type = FIGURES_TYPES - 1})
 
-/* Of a message that was checked, and is published in this turn if it is. */
+/* Counts a message that was checked, and that is published in this turn or not at all. */
 struct message_metrics_mark message_metrics_mark(const struct request_options *options,
                                                  const struct parley_message *message);
 

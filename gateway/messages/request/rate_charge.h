@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* How fast the sender of a request may send, and how far it is ahead of that: a single message is
- * refused (429), a body of many is slowed down (body_throttle.h). What was done is charged
- * afterwards, and what was invalid costs more, so a sender may owe for a while. */
+/* Limits the rate of a request's sender: a single message is refused (429), a body of many is
+ * slowed down (body_throttle.h). Messages are charged afterwards, and invalid ones cost more, so a
+ * sender may owe for a while. */
 
 #include "http.h"
 #include "sender_limits.h"

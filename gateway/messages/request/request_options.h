@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a POST to /v1/{protocol}/messages, /validate or /convert asks for (docs/api.md#sending):
- * read from its head, before the body. */
+/* The options of a POST to /v1/{protocol}/messages, /validate or /convert (docs/api.md#sending),
+ * read from its head before the body. */
 
 #include "coding.h"
 #include "gateway.h"
@@ -21,7 +21,7 @@ enum answer_form {
     ANSWER_DOCUMENT, /* JSON: a body of many is answered in one document */
 };
 
-/* What `stamp` fills in. */
+/* The values that `stamp` fills in. */
 struct stamped_values {
     char id[37], now[32];
 };
@@ -36,10 +36,11 @@ struct request_options {
     struct parley_options check; /* how each message is checked */
     struct publication_context publication;
     struct rate_charge meter;
-    const char *principal; /* where messages can halt: whose token it is; NULL: none was shown */
+    const char
+        *principal; /* where messages can halt: the name of the token; NULL if none was shown */
     enum ingest_task task;
     bool is_alone;  /* one message, answered as one: a large one may go to an object store */
-    bool wants_ack; /* of what the protocol acknowledges (parley/objects.h) */
+    bool wants_ack; /* of messages that the protocol acknowledges (parley/objects.h) */
     const struct parley_codec *to; /* INGEST_CONVERT */
     bool has_own_refusal;          /* the client prefers protocol->write_refusal */
     enum answer_form form;
@@ -54,14 +55,14 @@ struct request_options {
  * Returns: whether it can be served; if not, the request is answered. */
 bool request_options_read(struct request_options *options, struct http_request *request);
 
-/* Has the protocol's options be as the operator has them: what requests ask for is dropped. */
+/* Sets the protocol's options to the operator's values, and drops those of the request. */
 void request_options_of_server(struct request_options *options);
 
-/* Copies `options` with its texts into `out`, for a handler that publishes what was received whole
- * even if the client is gone.  Returns: false: no memory. */
+/* Copies `options` with its texts into `out`, for a handler that publishes whole messages even if
+ * the client is gone.  Returns: false: no memory. */
 bool request_options_keep(struct request_options *out,
                           const struct request_options *options) PARLEY_MUST_CHECK;
-/* Frees the texts of what was kept. */
+/* Frees the texts of a copy. */
 void request_options_release(struct request_options *kept);
 
 /* The names of the query options of a task, those of all protocols among them; ends with NULL. */
@@ -69,7 +70,8 @@ void request_options_release(struct request_options *kept);
 void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_MAX]);
 /* Whether `ack` concerns a protocol. */
 bool request_may_be_acknowledged(const struct parley_protocol *protocol);
-/* What documents say of one of these. The schema of `to` is NULL: the protocol's encodings. */
+/* Describes one of these for documents. The schema of `to` is NULL: it is made of the protocol's
+ * encodings. */
 const struct parley_option_help *request_options_help(const char *name);
 
 /* The size limit of one message. */

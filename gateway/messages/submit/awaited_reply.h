@@ -10,9 +10,9 @@
 struct awaited_reply;
 
 /* Before the message is published. `options` and `request`: of the message, borrowed as long as it
- * lives. `done`: the request is answered.  Returns: NULL: nobody waits, since the request does not
- * ask for it, may not read, or nothing answers this message, or as many wait as may.  Owns: returns
- * a new one, to be given to awaited_reply_drop. */
+ * lives. `done`: the request is answered.  Returns: NULL if nothing waits, since the request does
+ * not ask for it, may not read, no message answers this one, or too many wait already.  Owns:
+ * returns a new one, to be given to awaited_reply_drop. */
 struct awaited_reply *awaited_reply_expect(const struct request_options *options,
                                            struct http_request *request,
                                            const struct parley_route *route,
@@ -21,5 +21,5 @@ struct awaited_reply *awaited_reply_expect(const struct request_options *options
  * request waits, and `done` follows; false: it is answered. */
 bool awaited_reply_begin(struct awaited_reply *awaited, struct parley_bytes receipt,
                          const struct receipt *noted) PARLEY_MUST_CHECK;
-/* Nobody waits any more. NULL is allowed. */
+/* Ends the wait. NULL is allowed. */
 void awaited_reply_drop(struct awaited_reply *awaited);

@@ -10,8 +10,8 @@
 /* Checks one message; the verdict stays in gateway_message() until the next one. */
 enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
                                  struct parley_position origin) PARLEY_MUST_CHECK;
-/* Checks a message of this request once more. It is the same message: `stamped` is what was filled
- * in the first time (options->stamped, then). */
+/* Checks a message of this request once more. It is the same message: `stamped` has the values
+ * filled in the first time (options->stamped, then). */
 enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,
                                        struct parley_position origin,
                                        const struct stamped_values *stamped) PARLEY_MUST_CHECK;
@@ -26,7 +26,7 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
                                const struct parley_slice *slice,
                                struct parley_splitter *splitter) PARLEY_MUST_CHECK;
 
-/* What makes an invalid message invalid.  Owns: borrowed from the message. */
+/* The faults of an invalid message.  Owns: borrowed from the message. */
 const struct parley_finding *check_first_error(const struct parley_message *message);
 
 /* Whether it is refused because its sender may not send it (GW-102). */
@@ -36,12 +36,12 @@ bool check_is_forbidden(const struct parley_message *message);
  * are more findings. */
 void check_describe(const struct parley_message *message, struct parley_buffer *out);
 
-/* What a message would take in NATS, with its headers. */
+/* The size of a message in NATS, with its headers. */
 struct published_size {
     size_t bytes;        /* SIZE_MAX: more than on any subject */
     const char *subject; /* borrowed from the message; NULL: its size does not matter */
 };
-/* What NATS takes, headers and payload together; 0: not known. */
+/* The largest size that NATS takes, headers and payload together; 0 if it is not known. */
 struct size_limits {
     size_t least; /* on any subject */
     size_t most;  /* max_payload */
@@ -57,7 +57,7 @@ enum parley_status check_size(const struct request_options *options, struct parl
                               size_t number, const struct size_limits *limits,
                               struct parley_buffer *scratch,
                               struct published_size *out) PARLEY_MUST_CHECK;
-/* Warns of a valid message that is over what NATS takes on its subject (GW-101). */
+/* Warns of a valid message that is larger than NATS takes on its subject (GW-101). */
 enum parley_status check_warn_of_size(const struct request_options *options,
                                       struct parley_message *message,
                                       const struct published_size *size) PARLEY_MUST_CHECK;

@@ -15,17 +15,17 @@ typedef void checkpoint_ack_fn(void *context, const struct failure *failure);
 bool checkpoint_ack_is_wanted(const struct request_options *options,
                               const struct parley_message *message);
 
-/* Notes what the acknowledgement will say of a message that is about to be published, which is gone
- * by the time of its ack.  `size`: in bytes, of what is stored.  `done` is called for
+/* Notes the data that the acknowledgement needs of a message that is about to be published, since
+ * it is freed before its ack.  `size`: in bytes, of the stored message.  `done` is called for
  * checkpoint_ack_send.  Returns: NULL: no memory; else a new one, which the caller destroys. */
 struct checkpoint_ack *checkpoint_ack_create(const struct parley_message *message, size_t size,
                                              checkpoint_ack_fn *done, void *context);
 /* It waits for no ack. NULL is fine. */
 void checkpoint_ack_destroy(struct checkpoint_ack *acknowledgement);
 
-/* Publishes it, for the message that lies at `place`; what it has to say itself may be noted in
- * `receipt`, as JSON.  `mark`: of that message.  Owns: copies `place`.
- * Returns: whether `done` follows in a later turn; if not, `out_failure` says why. */
+/* Publishes it, for the message stored at `place`; its own warnings may be noted in `receipt`, as
+ * JSON.  `mark`: of that message.  Owns: copies `place`. Returns: whether `done` follows in a later
+ * turn; if not, `out_failure` says why. */
 bool checkpoint_ack_send(struct checkpoint_ack *acknowledgement,
                          const struct request_options *options, const struct receipt *receipt,
                          const struct publication_mark *mark, const struct receipt_place *place,

@@ -25,7 +25,7 @@ struct deciding {
     char *fact_members;
     bool is_expected;  /* by others of this reactor */
     bool is_counted;   /* it continues a log, and was published */
-    bool has_compared; /* what is stored has been read */
+    bool has_compared; /* the stored message has been read */
     char stream[256];  /* of the submission */
 };
 
@@ -43,10 +43,10 @@ enum parley_status deciding_prepare(struct submission *submission, const struct 
                                     struct publication *publication) PARLEY_MUST_CHECK;
 /* It was published. */
 void deciding_note_published(struct submission *submission, const struct parley_decision *decision);
-/* Its ack says that it, or what it is a duplicate of, is stored.  Returns: whether that is not all:
- * what follows has begun, or it is settled. */
+/* Handles its ack, which says that it, or the message that it repeats, is stored.  Returns: whether
+ * there is more: the next step has begun, or it is settled. */
 bool deciding_follow_ack(struct submission *submission);
-/* What it is called a duplicate of was read.  Returns: as before. */
+/* Handles the message that it is called a duplicate of, once that was read.  Returns: as before. */
 bool deciding_follow_comparison(struct submission *submission,
                                 const struct duplicate_answer *answer);
 /* It turns out to be a duplicate: its receipt gets the warnings that it has without any fact. */
@@ -57,7 +57,7 @@ void deciding_settle(struct submission *submission);
 /* ---- submission.c ---- */
 
 void submission_enter(struct submission *submission, enum submission_phase phase);
-/* In a callback: begins, and ends by telling the owner what is settled. */
+/* In a callback: begins, and ends by reporting settled results to the owner. */
 void submission_resume(struct submission *submission, struct submission_outcome *out);
 void submission_report(struct submission *submission);
 /* The message as it was, unless the offload holds it, into `verdict`. */
@@ -67,7 +67,7 @@ void submission_note_place(struct submission *submission, struct parley_bytes st
 enum parley_status submission_note_receipt(struct submission *submission,
                                            const struct parley_message *message,
                                            const struct parley_route *route) PARLEY_MUST_CHECK;
-/* A `decision` NULL: nothing decides. */
+/* `decision` is NULL if nothing decides. */
 enum submission_step submission_publish(struct submission *submission,
                                         const struct verdict *verdict,
                                         const struct parley_decision *decision);

@@ -12,15 +12,16 @@ struct duplicate_answer {
     enum {
         DUPLICATE_SAME,
         DUPLICATE_OTHER,   /* another message has that id: `failure` says which */
-        DUPLICATE_UNKNOWN, /* that could not be found out: `failure` says what to do */
+        DUPLICATE_UNKNOWN, /* that is not known: `failure` has the advice */
     } verdict;
     const char *stream;
     uint64_t sequence;
-    bool is_again;               /* SAME: as in the ack */
-    const char *subject;         /* where it is stored; NULL: it was removed since, or not known */
-    struct parley_bytes payload; /* what is stored; data NULL: it was removed since, or not known */
-    const char *id;              /* SAME: the id it was stored with; NULL: it has none, or it is not
-                                    known */
+    bool is_again;       /* SAME: as in the ack */
+    const char *subject; /* where it is stored; NULL: it was removed since, or not known */
+    struct parley_bytes
+        payload; /* the stored message; data NULL if it was removed since, or is not known */
+    const char
+        *id; /* SAME: the id it was stored with; NULL if it has none, or if that is not known */
     struct failure failure;
 };
 typedef void duplicate_fn(void *context, const struct duplicate_answer *answer);
@@ -36,5 +37,5 @@ struct duplicate *duplicate_begin(const struct request_options *options,
                                   const struct publication_mark *mark,
                                   const struct jetstream_ack *ack, duplicate_fn *done,
                                   void *context, struct failure *out_failure);
-/* `done` is not called any more. NULL is fine. */
+/* `done` is no longer called. NULL is allowed. */
 void duplicate_cancel(struct duplicate *duplicate);

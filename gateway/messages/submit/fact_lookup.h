@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a message needs to know of earlier ones, and what its protocol decides by it. */
+/* Looks up the facts that a message needs of earlier ones, and lets its protocol decide. */
 
 #include "failure.h"
 #include "log_count.h"
@@ -10,16 +10,16 @@ enum fact_lookup_state {
     FACT_LOOKUP_NONE,
     FACT_LOOKUP_ASKING, /* on_ready will be called */
     FACT_LOOKUP_DONE,
-    FACT_LOOKUP_FAILED, /* `error` is what to say to the sender, NULL: no memory */
+    FACT_LOOKUP_FAILED, /* `error` is for the sender, NULL if there was no memory */
 };
 
-/* Owns: what was found; zeroed at first. */
+/* Owns: the results; zeroed at first. */
 struct fact_lookup {
     struct fact_query query;
     void (*on_ready)(struct fact_lookup *lookup);
     enum fact_lookup_state state;
-    bool is_patient; /* it waits for what may come: a verdict does not */
-    bool is_final;   /* what is missing was asked for again */
+    bool is_patient; /* it waits for facts that may come: a verdict does not */
+    bool is_final;   /* missing facts were asked for again */
     struct reactor *reactor;
     struct request_options *options;
     struct log_count *log; /* of its request; set before fact_lookup_begin */
@@ -29,24 +29,24 @@ struct fact_lookup {
     char digest[DIGEST_LENGTH + 1];
 };
 
-/* Whether a valid message has to be decided on.  `out_route`: its route then. */
+/* Whether a valid message must be decided on.  `out_route`: its route then. */
 enum parley_status fact_lookup_is_needed(struct request_options *options,
                                          struct parley_message *message,
                                          struct parley_route *out_route,
                                          bool *out_is_needed) PARLEY_MUST_CHECK;
 
 /* Asks for the facts of this route; `on_ready` follows in a later turn if the state is
- * FACT_LOOKUP_ASKING. What a request reads once (facts->of) is not asked for before
+ * FACT_LOOKUP_ASKING. Facts that a request reads once (facts->of) are not asked for before
  * fact_lookup_again. */
 void fact_lookup_begin(struct fact_lookup *lookup, struct request_options *options,
                        const struct parley_route *route);
-/* Asks for what is missing once more, after `delay_ms`. */
+/* Asks for missing facts once more, after `delay_ms`. */
 void fact_lookup_again(struct fact_lookup *lookup, int64_t delay_ms);
 
-/* By what was found: PARLEY_DECISION_ASK_AGAIN also when something that is missing is expected on
- * this reactor: then fact_lookup_again is to be called without a delay (out_delay_ms). What the
- * message has waited in line counts: a batch of many that miss something does not wait once for
- * each. Owns: the decision borrows from message and lookup. */
+/* Decides by the facts found. PARLEY_DECISION_ASK_AGAIN also when a missing fact is expected on
+ * this reactor: then call fact_lookup_again without a delay (out_delay_ms). The time that the
+ * message waited in line counts: a batch of many that miss something does not wait once for each.
+ * Owns: the decision borrows from message and lookup. */
 enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_message *message,
                                       struct parley_decision *out,
                                       int64_t *out_delay_ms) PARLEY_MUST_CHECK;
@@ -62,7 +62,7 @@ void fact_lookup_count_begin(struct fact_lookup *lookup);
 /* … and has ended; if it is not stored, its request reads once more. */
 void fact_lookup_count_end(struct fact_lookup *lookup, bool is_stored);
 
-/* The value of a key that was asked for; NULL: none. */
+/* The value of a key that was asked for; NULL if it has none. */
 const char *fact_lookup_value(const struct fact_lookup *lookup, const char *key);
 
 void fact_lookup_finish(struct fact_lookup *lookup);

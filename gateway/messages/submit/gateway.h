@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What takes messages on one reactor: everything that their handlers need, and nothing that another
- * reactor uses, unless it says `shared`. */
+/* The state for messages on one reactor: everything that their handlers need, and nothing that
+ * another reactor uses, unless it says `shared`. */
 
 #include <sys/queue.h>
 
@@ -30,7 +30,7 @@ struct spool_quota;
 struct duplicate;
 struct limits;
 
-/* Of duplicates.h.  Zeroed at first. */
+/* Used by duplicates.h.  Zeroed at first. */
 struct duplicates {
     TAILQ_HEAD(duplicate_line, duplicate) line;
     size_t asked_count;
@@ -40,22 +40,23 @@ struct duplicates {
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
-    struct parley_message *messages;           /* one a protocol, for the verdict under way */
-    struct fact_store **fact_stores;           /* one a protocol; NULL: it has no facts */
-    struct object_store **object_stores; /* one a protocol; NULL: none of its messages has any */
-    struct halt_gate **halt_gates;       /* one a protocol; NULL: nothing halts */
-    struct parley_buffer payload;        /* what is being published */
-    struct parley_buffer answer;         /* what is being answered */
-    struct id_pool identities;           /* for messages without an id */
-    struct budget *budget;               /* of the bodies of all workers; NULL: no limit */
-    struct spool_quota *spools;          /* of all workers */
-    const struct coding_quota *codings;  /* of all workers */
-    struct limits *limits;               /* of all workers; NULL: nothing is limited */
+    struct parley_message *messages;           /* one per protocol, for the verdict under way */
+    struct fact_store **fact_stores;           /* one per protocol; NULL if it has no facts */
+    struct object_store *
+        *object_stores;                 /* one per protocol; NULL if none of its messages has any */
+    struct halt_gate **halt_gates;      /* one per protocol; NULL if nothing halts */
+    struct parley_buffer payload;       /* the message being published */
+    struct parley_buffer answer;        /* the answer being written */
+    struct id_pool identities;          /* for messages without an id */
+    struct budget *budget;              /* of the bodies of all workers; NULL: no limit */
+    struct spool_quota *spools;         /* of all workers */
+    const struct coding_quota *codings; /* of all workers */
+    struct limits *limits;              /* of all workers; NULL if nothing is limited */
     struct rate_headers rate_headers;
-    struct worker_pool *worker_pool; /* NULL: nothing is offloaded */
+    struct worker_pool *worker_pool; /* NULL if nothing is offloaded */
     struct completion_queue *completions;
-    struct commit_queue *commit;   /* what answers wait in that promise storage; NULL: none waits */
-    LIST_HEAD(, offload) offloads; /* with the worker pool */
+    struct commit_queue *commit;      /* holds answers that promise storage; NULL if none wait */
+    LIST_HEAD(, offload) offloads;    /* with the worker pool */
     struct request_slots reply_slots; /* of those that wait for replies */
     struct duplicates duplicates;
     struct origin_policy origins;
@@ -73,11 +74,11 @@ struct gateway {
 struct parley_message *gateway_message(struct gateway *gateway,
                                        const struct parley_protocol *protocol);
 
-/* A request of the protocol is over: frees what its last message took, if that is much more than
- * the next one needs. */
+/* Called after a request of the protocol: frees the memory of its last message, if that is much
+ * more than the next one needs. */
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
 
-/* What this worker counts of the protocol's messages. */
+/* This worker's counts of the protocol's messages. */
 struct protocol_figures *gateway_figures(struct gateway *gateway,
                                          const struct parley_protocol *protocol);
 
@@ -85,7 +86,7 @@ struct protocol_figures *gateway_figures(struct gateway *gateway,
 struct fact_store *gateway_fact_store(struct gateway *gateway,
                                       const struct parley_protocol *protocol);
 
-/* NULL: nothing of the protocol is halted. */
+/* NULL if nothing of the protocol is halted. */
 struct halt_gate *gateway_halt_gate(struct gateway *gateway,
                                     const struct parley_protocol *protocol);
 

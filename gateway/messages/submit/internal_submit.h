@@ -2,7 +2,7 @@
 #pragma once
 
 /* One message that the gateway itself sends, in the name of the client that asked for it: checked,
- * decided on, published and kept like any other. It goes on when the request that asked for it is
+ * decided on, published and kept like any other. It continues when the request that asked for it is
  * gone. */
 
 #include "failure.h"

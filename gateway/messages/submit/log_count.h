@@ -15,8 +15,8 @@ struct log_count {
     bool is_known;
     uint64_t count; /* as parley_decision.count */
     size_t under_way_count;
-    struct fact_lookup *waiting; /* until none is under way; NULL: none waits. Only the first
-                               message of a line is decided on, so one does at most. */
+    struct fact_lookup *waiting; /* until none is under way; NULL if none waits. Only the first
+                                    message of a line is decided on, so one does at most. */
     struct reactor_timer turn;   /* in which that one reads */
     int64_t unreadable_until_ms; /* since it could not be read just now; 0: it could */
 };

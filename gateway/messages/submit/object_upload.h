@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A valid message that is too large for one message in NATS, and has a member that may lie in an
- * object store (parley/objects.h): what goes there, and the message that points to it (ADR 31). */
+/* A valid message that is too large for one message in NATS, and has a member that may be kept in
+ * an object store (parley/objects.h): uploads that member, and makes the message that points to it
+ * (ADR 31). */
 
 #include "object_layout.h"
 #include "object_store.h"
@@ -31,8 +32,8 @@ struct object_upload {
 
 /* How long a message of the request may be without being deposited.  Threads: its reactor's. */
 size_t object_upload_limit(const struct request_options *options);
-/* Whether a message of so many bytes, as they came, may have to be deposited, if its type has what
- * can be. */
+/* Whether a message of so many bytes, as received, may need an upload, if its type has such a
+ * member. */
 bool object_upload_is_possible(const struct request_options *options, size_t bytes, size_t limit);
 /* The first of a message that was checked. */
 bool object_upload_is_due(const struct request_options *options,
@@ -61,7 +62,7 @@ struct object_upload_begin {
  * `length`: of its body, or -1. */
 void object_upload_begin(struct object_upload_begin *begin, const struct request_options *options,
                          int64_t length);
-/* Adds where the stream was to a message that could be deposited, and is not. What is stored while
+/* Adds the stream's sequence to a message that could be uploaded, and is not. Messages stored while
  * it arrives may not be in it. */
 void object_upload_begin_add(struct object_upload_begin *begin,
                              const struct request_options *options,

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A large message that is checked, and prepared for what follows, by the worker pool instead of on
- * the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
+/* A large message that is checked, and prepared for the next steps, by the worker pool instead of
+ * on the reactor: 100 MiB of JSON take seconds (docs/adr/0008). */
 
 #include "check.h"
 #include "object_upload.h"
@@ -26,7 +26,7 @@ struct offload {
     enum parley_status status;  /* of the check */
     int64_t check_ns;           /* that it took; 0: there was none */
     struct published_size size; /* in a verdict */
-    bool is_prepared;           /* it is valid, and the following says what to send */
+    bool is_prepared;           /* it is valid, and the members below are for sending */
     enum parley_status prepared;
     struct parley_buffer payload; /* for NATS, or the message in the encoding that is asked for */
     struct publication publication;
@@ -39,7 +39,7 @@ struct offload {
 struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context);
-/* What is to be published. */
+/* The message to be published. */
 static inline struct parley_bytes offload_payload(const struct offload *offload) {
     return parley_buffer_bytes(offload->deposit.is_needed ? &offload->deposit.text
                                                           : &offload->payload);

@@ -9,19 +9,19 @@
 #include "clock_and_ids.h"
 #include "digest.h"
 
-/* What the request adds to the headers. */
+/* The headers that the request adds. */
 struct publication_context {
-    const char *idempotency_key; /* NULL: none */
+    const char *idempotency_key; /* NULL for none */
     const char *key_owner;       /* the name of the principal whose key it is; NULL or "": without
                                     access control, where all senders share their keys */
-    const char *traceparent;     /* NULL: none */
-    const char *tracestate;      /* NULL: none */
-    struct id_pool *identities;  /* of this thread; NULL: none */
+    const char *traceparent;     /* NULL for none */
+    const char *tracestate;      /* NULL for none */
+    struct id_pool *identities;  /* of this thread; NULL for none */
     bool is_batch;               /* the key is KEY:LINE */
     bool has_dedupe;             /* false: no Nats-Msg-Id but the client's key */
 };
 
-/* What a sender can do that does not know whether its message was stored. */
+/* Advice for a sender that does not know whether its message was stored. */
 enum publication_repeat {
     PUBLICATION_REPEAT_ANOTHER,    /* nothing: sent again it is another message */
     PUBLICATION_REPEAT_SAME,       /* send the same bytes again */
@@ -33,18 +33,18 @@ enum publication_repeat {
 
 #define PUBLICATION_DIGEST_HEADER "Parley-Digest"
 
-/* What has to be known of a publication when its ack arrives. */
+/* The data of a publication that is needed when its ack arrives. */
 struct publication_mark {
     enum publication_repeat repeat;
-    bool
-        is_compared; /* what JetStream calls a duplicate may be another message, or lie elsewhere */
+    bool is_compared; /* the message that JetStream calls a duplicate may be another one, or in
+                         another stream */
     char digest[DIGEST_LENGTH + 1]; /* Parley-Digest; "": none */
 };
 
 /* Appends a text as a header's value: percent-encoded as CloudEvents' binding says. */
 void publication_encode(struct parley_bytes text, struct parley_buffer *out);
 
-/* A part of the message lies in an object store, and its payload points to it.  Owns: borrowed, as
+/* A part of the message is in an object store, and its payload points to it.  Owns: borrowed, as
  * long as the publication. */
 #define PUBLICATION_OBJECT_HEADERS 3
 struct publication_object {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Keeps what was refused as invalid, for those who fix a rule or a sender: on
- * `rejected.PROTOCOL`, as channel_rejected says (ADR 16). */
+/* Keeps refused messages, for people who fix a rule or a sender: on `rejected.PROTOCOL`, as
+ * channel_rejected says (ADR 16). */
 
 #include "verdict.h"
 
@@ -14,8 +14,8 @@
     "smaller stream that exists with these subjects is used as it is)"
 
 /* Keeps a message that was to be forwarded and is invalid, if --quarantine is given and NATS takes
- * it at once: its answer waits for nothing, and does not depend on it. What is dropped is counted.
- * Nothing is kept of a message over its limit, of which not all bytes are known.
- * `request` NULL: it is gone. */
+ * it at once: its answer waits for nothing, and does not depend on it. Dropped messages are
+ * counted. A message over its limit is not kept, since not all its bytes are known. `request` is
+ * NULL if it is gone. */
 void quarantine_keep(const struct request_options *options, const struct http_request *request,
                      const struct verdict *verdict);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What the answer says of a message: the receipt of one that was published, as a JSON object of its
- * own (POST of one message) or as a line of a batch's results; and the lines of messages that were
- * not. The members and their order are in one place, in receipt.c. */
+/* The answer about a message: the receipt of one that was published, as a JSON object of its own
+ * (POST of one message) or as a line of a batch's results; and the lines of messages that were not.
+ * The members and their order are in one place, in receipt.c. */
 
 #include "duplicates.h"
 #include "publication.h"
@@ -38,12 +38,13 @@ struct receipt_place {
     const char *stream;
     uint64_t sequence;
     bool is_duplicate;
-    const char *traceparent; /* of the request; NULL: none. A line of a batch does not have it. */
+    const char
+        *traceparent; /* of the request; NULL for none. A line of a batch does not have it. */
     struct parley_bytes members; /* further ones, each with a comma before it */
 };
 
 void receipt_finish(struct receipt *receipt);
-/* Forgets what it says, and keeps the memory. */
+/* Empties it, and keeps the memory. */
 void receipt_clear(struct receipt *receipt);
 
 /* Notes what `message` says of itself: by the time of the ack it will be gone.  `receipt` is
@@ -52,8 +53,8 @@ void receipt_note(struct receipt *receipt, enum receipt_form form,
                   const struct parley_message *message, const struct parley_route *route);
 /* The message's id as JSON; data NULL: not noted. */
 struct parley_bytes receipt_id(const struct receipt *receipt);
-/* A receipt names what is stored, not what was sent: replaces subject and id by those of `stored`,
- * if it has them. */
+/* A receipt names the stored message, not the one sent: replaces subject and id by those of
+ * `stored`, if it has them. */
 void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer *stored);
 /* Replaces the warnings, where they are noted. */
 void receipt_change_warnings(struct receipt *receipt, struct parley_bytes warnings);

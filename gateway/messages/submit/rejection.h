@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What is done with a message that is refused as invalid, besides its answer. */
+/* Handles a message that is refused as invalid, besides its answer. */
 
 #include "verdict.h"
 

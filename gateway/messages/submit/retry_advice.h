@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What to tell a client that does not know whether its message was stored: whether it may be sent
- * again, and how. It promises nothing that JetStream does not keep. */
+/* Advises a client that does not know whether its message was stored: whether it may be sent again,
+ * and how. It promises nothing that JetStream does not keep. */
 
 #include "gateway.h"
 #include "publication.h"

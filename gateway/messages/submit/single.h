@@ -7,5 +7,5 @@
 
 extern const struct body_handler single_handler;
 
-/* What was received of the body, up to a byte over the limit.  Owns: borrowed. */
+/* The received part of the body, up to a byte over the limit.  Owns: borrowed. */
 struct parley_bytes single_text(const void *state);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One message in one request: what the files of single.c share. single.c receives, checks and
- * submits it, single_answer.c answers. */
+/* One message in one request: the state shared by the files of single.c. single.c receives, checks
+ * and submits it, single_answer.c answers. */
 
 #include "awaited_reply.h"
 #include "budget.h"
@@ -34,7 +34,7 @@ struct single {
     struct offload *offload;     /* that checks the message or did; NULL: this reactor does */
     struct submitter submitter;
     struct submission submission;
-    struct awaited_reply *reply;      /* NULL: nobody waits for one */
+    struct awaited_reply *reply;      /* NULL if no request waits for one */
     struct object_upload_begin begin; /* where the stream was when the request began */
 };
 
@@ -58,7 +58,7 @@ void single_answer_invalid(struct single *single, struct parley_message *message
  * was noted. */
 void single_note_halting(struct single *single, const struct parley_message *message);
 void single_answer_halting(struct single *single);
-/* What became of what was submitted. */
+/* The outcome of the submission. */
 void single_answer_outcome(struct single *single, const struct submission_outcome *outcome);
 /* Nothing was published. */
 void single_answer_refused(struct single *single, enum jetstream_publish refused);

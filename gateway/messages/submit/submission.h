@@ -37,20 +37,20 @@ enum submission_phase {
 
 enum submission_step {
     SUBMISSION_WAITS,   /* on_ready follows */
-    SUBMISSION_IS_FULL, /* `submitter->share` of JetStream's window is full; go on later */
+    SUBMISSION_IS_FULL, /* `submitter->share` of JetStream's window is full; continue later */
     SUBMISSION_GOES,    /* on_settled follows, in a later turn */
     SUBMISSION_HALTS,   /* the same, of an invalid message */
     SUBMISSION_ENDS,    /* the outcome says how */
     SUBMISSION_CHECKED, /* it was to be checked alone: the verdict is what there is to say */
 };
 
-/* What became of it.  Owns: texts are borrowed; `members` until submission_finish. */
+/* Its outcome.  Owns: texts are borrowed; `members` until submission_finish. */
 struct submission_outcome {
     enum {
         SUBMISSION_STORED,
         SUBMISSION_HALTED,     /* an invalid message: its halt is stored */
         SUBMISSION_FAILED,     /* `failure` says why it is not stored, or why that is not known */
-        SUBMISSION_UNCOMPARED, /* a duplicate of whatever: nobody reads it */
+        SUBMISSION_UNCOMPARED, /* a duplicate of any message: no one reads it */
     } end;
     const char *stream;
     uint64_t sequence;
@@ -63,13 +63,14 @@ struct submission;
 struct submission_events {
     /* Only for messages that earlier ones decide on: submission_go is to be called. */
     void (*on_ready)(struct submission *submission);
-    /* It was published: its slice and its offload are not needed any more.  NULL: no matter. */
+    /* Called once it was published: its slice and its offload are no longer needed.  May be NULL.
+     */
     void (*on_sent)(struct submission *submission);
     /* The owner may destroy it.  Owns: the outcome is borrowed for the call. */
     void (*on_settled)(struct submission *submission, const struct submission_outcome *outcome);
 };
 
-/* What the submissions of one request share.  Owns: it embeds one, zeroed at first. */
+/* Shared by the submissions of one request.  Owns: it embeds one, zeroed at first. */
 struct submitter {
     const struct submission_events *events;
     struct request_options *options;
@@ -97,7 +98,7 @@ struct submission {
     enum submission_phase phase;
     struct message_metrics_mark account;
     struct receipt receipt; /* is noted before it is published */
-    /* What is needed until it is sent.  Owns: what they point to is the owner's. */
+    /* The data needed until it is sent.  Owns: the objects pointed to are the owner's. */
     struct parley_slice slice;
     struct offload *offload; /* that holds the message; NULL: it is checked again when it waited */
 
@@ -105,10 +106,10 @@ struct submission {
     struct publication_mark mark;
     enum submission_ack ack;
     uint64_t sequence;  /* 0: it was not published */
-    const char *stream; /* where it is stored, or what it is called a duplicate of */
+    const char *stream; /* the place of the message, or of the one that it repeats */
     struct parley_buffer members;
     struct duplicate *duplicate;
-    struct checkpoint_ack *acknowledgement; /* NULL: none is asked for */
+    struct checkpoint_ack *acknowledgement; /* NULL if none is asked for */
     struct deciding *deciding;              /* NULL: earlier messages do not decide on it */
     struct submission_outcome *outcome;     /* for this call */
 };
@@ -119,21 +120,21 @@ struct submission {
 enum parley_status submission_begin(struct submission *submission, struct submitter *submitter,
                                     const struct verdict *verdict,
                                     const struct parley_route *route) PARLEY_MUST_CHECK;
-/* READY, and not in its turn yet: if something is missing that may come in a moment, asks for it
- * now, together with what others ask for; on_ready follows then. */
+/* While it is READY and not in its turn yet: if something is missing that may come in a moment,
+ * asks for it now, together with what others ask for; on_ready follows then. */
 void submission_foresee(struct submission *submission);
 /* Goes on with a message that is READY, in its turn: it is valid, or it halts (HALTING_HALTS).
  * `verdict`: of this turn; `message` NULL: it is checked again, and says that afterwards. */
 enum submission_step submission_go(struct submission *submission, struct verdict *verdict,
                                    struct submission_outcome *out);
-/* The client is gone, as the submitter says: what has to be found out only for its answer is not.
- * Returns: whether it is settled by that; on_settled is not called. */
+/* Tells it that the client is gone, as the submitter says: questions needed only for its answer are
+ * dropped. Returns: whether it is settled by that; on_settled is not called. */
 bool submission_close(struct submission *submission, struct submission_outcome *out);
-/* Frees what it holds but for the receipt. It is NONE, ASKING, READY or SETTLED. */
+/* Frees all that it holds but the receipt. It is NONE, ASKING, READY or SETTLED. */
 void submission_end(struct submission *submission);
 /* The same with the receipt. */
 void submission_finish(struct submission *submission);
 
-/* Counts what became of it, where nobody waits for it any more. */
+/* Counts its outcome, where no request waits for it. */
 void submission_account(const struct submission *submission,
                         const struct submission_outcome *outcome);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* A message that was checked, and what can be made of it: a publication, or the message in another
- * encoding. What the worker pool has prepared already is used as it is. */
+/* A message that was checked, with its possible results: a publication, or the message in another
+ * encoding. Results that the worker pool has prepared are used as they are. */
 
 #include "halting.h"
 #include "offload.h"

@@ -43,7 +43,7 @@ void agent_page_init(struct agent_page *page, const char *after, size_t count_ma
                      size_t bytes_max);
 void agent_page_finish(struct agent_page *page);
 
-/* What a message says of an agent.  Owns: borrowed. */
+/* The report of a message on an agent.  Owns: borrowed. */
 struct agent_news {
     struct parley_bytes name;
     unsigned part;

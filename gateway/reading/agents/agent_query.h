@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a request for agents asks for. */
+/* The query of a request for agents. */
 
 #include <parley/agents.h>
 

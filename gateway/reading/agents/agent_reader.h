@@ -2,7 +2,7 @@
 #pragma once
 
 /* Reads the last messages of agents: of each source of the protocol's table with a consumer, all at
- * once. It checks each message, since anybody may publish to NATS, and keeps none. */
+ * once. It checks each message, since any client may publish to NATS, and keeps none. */
 
 #include <parley/agents.h>
 #include <parley/message.h>
@@ -22,7 +22,7 @@ struct agent_reader_options {
     const char *own; /* the only agent whose private messages may be shown; NULL: those of all */
     int64_t now_ns;  /* Unix time */
     const struct parley_log_gaps *missing; /* in the agent's log; NULL: not known */
-    /* What a message says.  Owns: borrowed for the call. */
+    /* The report of a message.  Owns: borrowed for the call. */
     enum parley_status (*note)(void *context, const struct agent_news *news);
     /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of
      * memory. Called once. The reader may be closed from here. */
@@ -31,9 +31,8 @@ struct agent_reader_options {
 };
 
 /* Owns: copies the options, borrows the rest; returns a new reader, which the caller closes. No
- * callback comes before it returns.
- * Returns: PARLEY_E_IO: the messages lie in a stream of which parley may have no consumers, or it
- * is not known where. */
+ * callback comes before it returns. Returns: PARLEY_E_IO: the messages are in a stream of which
+ * parley may have no consumers, or it is not known where. */
 enum parley_status agent_reader_open(const struct agent_reader_options *options,
                                      struct agent_reader **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */

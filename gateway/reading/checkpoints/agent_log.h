@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What an agent logged, from a sequence of the stream up to what its leader held when the reading
+/* The log of an agent, from a sequence of the stream up to what its leader held when the reading
  * began, in the order of storage. Each kind of log is a subject of its own, and is read with a
  * consumer of its own; the entries of all are merged. */
 
@@ -33,7 +33,7 @@ struct agent_log_item {
 struct agent_log_feed {
     struct agent_log *log;
     char subject[CHECKPOINT_SUBJECT_MAX];
-    uint64_t first, last; /* to be read, by what the leader says; 0: not known */
+    uint64_t first, last; /* to be read, as the leader says; 0 if it is not known */
     struct jetstream_request *request;
     struct ordered_consumer *consumer;
     bool has_begun; /* the first one came */
@@ -49,7 +49,7 @@ struct agent_log {
     struct parley_message *message; /* to check entries with */
     size_t bytes_max;               /* of messages; more of them end it with an error. 0: none */
     struct agent_log_events events;
-    struct log_gaps holes; /* of what was given; read it once all is */
+    struct log_gaps holes; /* of the entries given; read it once all are */
 
     /* Private. */
     size_t feed_count, unknown_count; /* whose last message is not known so far */
@@ -58,7 +58,7 @@ struct agent_log {
     struct agent_log_feed feeds[PARLEY_RESTORE_LOGS_MAX];
 };
 
-/* Owns: the caller embeds it, with what is not private set, and closes it. */
+/* Owns: the caller embeds it, sets the members that are not private, and closes it. */
 void agent_log_open(struct agent_log *log);
 void agent_log_go_on(struct agent_log *log);
 /* Not from `entries` and `is_full`. Harmless before agent_log_open, and a second time. */

@@ -39,7 +39,7 @@ void checkpoint_answer_finish(struct checkpoint_answer *answer);
 /* Returns: PARLEY_E_LIMIT: --gather-max has no room for it; PARLEY_E_MEMORY. */
 enum parley_status checkpoint_answer_add(struct checkpoint_answer *answer,
                                          struct parley_bytes bytes) PARLEY_MUST_CHECK;
-/* Nothing more is added. What was gathered, if it was, is what is to be sent now. */
+/* Ends the answer. The gathered text, if there is one, is to be sent now. */
 void checkpoint_answer_end(struct checkpoint_answer *answer);
 /* It cannot be whole. Only when it is being sent. */
 void checkpoint_answer_break(struct checkpoint_answer *answer);

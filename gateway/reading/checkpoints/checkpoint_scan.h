@@ -10,7 +10,7 @@ struct scanned_checkpoint {
     char id[AGENT_ID_SIZE];
     uint64_t sequence, size;
     int64_t time_ns;
-    bool has_object; /* its state lies in the object store, as <agent>/<id> */
+    bool has_object; /* its state is in the object store, as <agent>/<id> */
 };
 
 struct checkpoint_scan {

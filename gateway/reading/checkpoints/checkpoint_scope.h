@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Whose checkpoints a request is about, and where their messages lie. Private to checkpoints/. */
+/* The agent whose checkpoints a request is about, and the streams of their messages. Private to
+ * checkpoints/. */
 
 #include <parley/objects.h>
 #include <parley/restore.h>
@@ -35,7 +36,7 @@ bool checkpoint_scope_find(struct checkpoints *checkpoints, struct http_request 
                            const struct parley_protocol *protocol, const char *agent,
                            struct checkpoint_scope *out);
 
-/* Whose they are. The stream and the slot are left to be filled in.  `agent`: shorter than
+/* Sets the agent. The stream and the slot are left to be filled in.  `agent`: shorter than
  * CHECKPOINT_AGENT_MAX. */
 void checkpoint_scope_fill(struct checkpoint_scope *scope, struct checkpoints *checkpoints,
                            const struct parley_protocol *protocol, const char *agent);

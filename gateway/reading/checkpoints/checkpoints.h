@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What agents go on from (parley/restore.h), read from NATS for each request: nothing is kept
- * between two of them. All answers are for the agent that the address names. */
+/* The checkpoints and restores of agents (parley/restore.h), read from NATS for each request:
+ * nothing is kept between two of them. All answers are for the agent that the address names. */
 
 #include <parley/protocol.h>
 
@@ -15,8 +15,8 @@
 
 struct checkpoint_task;
 
-/* What reads checkpoints on one reactor.  Owns: borrows all that it points to, which must outlive
- * it. */
+/* Reads checkpoints on one reactor.  Owns: borrows all objects that it points to, which must
+ * outlive it. */
 struct checkpoints {
     const struct configuration *configuration; /* read-only */
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
@@ -36,6 +36,6 @@ void checkpoints_serve_list(struct checkpoints *checkpoints, struct http_request
 void checkpoints_serve_one(struct checkpoints *checkpoints, struct http_request *request,
                            const struct parley_protocol *protocol, const char *agent,
                            const char *id);
-/* GET …/agents/{agent}/restore: the last checkpoint, and what was logged after it. */
+/* GET …/agents/{agent}/restore: the last checkpoint, and the log entries after it. */
 void checkpoints_serve_restore(struct checkpoints *checkpoints, struct http_request *request,
                                const struct parley_protocol *protocol, const char *agent);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Sees that a state from the object store, which anybody with access to NATS may have written,
+/* Sees that a state from the object store, which any client with access to NATS may have written,
  * stays within its place in the answer: that its bytes are one JSON object or string, and nothing
- * else. Whether what is within is right is not asked: it can be 100 MiB, and is sent as it comes.
- */
+ * else. Its content is not checked: it can be 100 MiB, and is sent as it comes. */
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -8,7 +8,7 @@
 #include <parley/restore.h>
 
 struct log_gaps {
-    bool has_end; /* there was an entry, or it is known where the log goes on … */
+    bool has_end; /* there was an entry, or it is known where the log continues … */
     int64_t end;  /* … and this is the highest number so far */
     bool has_more;
     size_t count;

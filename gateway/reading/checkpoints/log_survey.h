@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What an agent's log lacks since its last checkpoint, as a restore would say (ADR 37). The log is
- * read for the request that asks, up to a number of bytes and for a bounded time. */
+/* Finds the gaps of an agent's log since its last checkpoint, as a restore would report them (ADR
+ * 37). The log is read for the request that asks, up to a number of bytes and for a bounded time.
+ */
 
 #include "checkpoints.h"
 

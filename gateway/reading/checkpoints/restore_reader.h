@@ -51,14 +51,14 @@ struct reading {
     struct stored_checkpoint checkpoint;
     struct object_reader *object;
     struct json_span fence;     /* of its bytes */
-    struct parley_buffer state; /* that is to be unpacked, then what it was unpacked to */
+    struct parley_buffer state; /* to be unpacked, then the unpacked text */
     struct budget_share state_share;
     struct checkpoint_task task;
     enum parley_status result;     /* of the task */
     struct parley_message message; /* of the log */
     struct log_start start;
     struct agent_log log;
-    bool has_begun;   /* the answer has what comes before the state */
+    bool has_begun;   /* the answer has the part before the state */
     bool has_entries; /* … and an entry of the log */
 };
 
@@ -89,13 +89,13 @@ void reading_refuse_room(struct reading *reading);
 void reading_fail(struct reading *reading, enum parley_status status);
 /* Adds to the answer.  Returns: false: that was its end. */
 bool reading_add(struct reading *reading, struct parley_bytes text);
-/* Has something done that takes long; `done` begins with reading_goes_on. */
+/* Runs a long task elsewhere; `done` begins with reading_goes_on. */
 void reading_run(struct reading *reading, void (*work)(struct checkpoint_task *task),
                  void (*done)(struct checkpoint_task *task));
 static inline struct reading *reading_of(struct checkpoint_task *task) {
     return OWNER_OF(task, struct reading, task);
 }
-/* Whether it goes on after its task; else it is over, and gone if its request is. */
+/* Whether it continues after its task; else it has ended, and is freed if its request is gone. */
 bool reading_goes_on(struct reading *reading);
 
 /* ---- restore_state.c ---- */
@@ -105,5 +105,5 @@ void reading_copy_state(struct reading *reading);
 
 /* ---- restore_tail.c ---- */
 
-/* The state is in the answer: adds what follows it. */
+/* Called once the state is in the answer: adds the part after it. */
 void reading_end_state(struct reading *reading);

@@ -9,7 +9,7 @@ struct stored_checkpoint {
     char id[AGENT_ID_SIZE];
     bool has_object;   /* the header says that its state is an object */
     uint64_t sequence; /* in its stream */
-    uint64_t begun;    /* what was stored after this sequence may not be in it */
+    uint64_t begun;    /* messages stored after this sequence may not be in it */
     struct parley_buffer payload;
     struct budget_share share;
     /* Once it was checked. */
@@ -35,10 +35,10 @@ void stored_checkpoint_finish(struct stored_checkpoint *checkpoint,
 enum stored_checkpoint_taken stored_checkpoint_take(struct stored_checkpoint *checkpoint,
                                                     const struct checkpoint_scope *scope,
                                                     const struct jetstream_held *held);
-/* Checks it: sets is_valid and what follows.  Threads: any. */
+/* Checks it: sets is_valid and the members below it.  Threads: any. */
 enum parley_status stored_checkpoint_check(struct stored_checkpoint *checkpoint,
                                            const struct checkpoint_scope *scope) PARLEY_MUST_CHECK;
 
-/* The value of its header OBJECT_BEGUN_HEADER (NULL: it has none), as far as it can be: the
+/* The value of its header OBJECT_BEGUN_HEADER (NULL if it has none), if it is possible: the
  * sequence after which messages may not be in a checkpoint that was stored as `sequence`. */
 uint64_t stored_checkpoint_begun(const char *header, uint64_t sequence);

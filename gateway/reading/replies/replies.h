@@ -3,10 +3,10 @@
 
 /* The replies that senders wait for (`Prefer: wait`), on one reactor. A message may be answered by
  * a fact (parley_route.answer_key): a key of its protocol's bucket, which names the message that is
- * the reply. It is looked for in two ways, so that none is missed: an ordered reading of what is
- * written to the bucket, begun before the message is published and open while anybody waits; and
- * the key itself, asked for once the message is stored, whenever that reading begins anew, and
- * every few seconds.
+ * the reply. It is looked for in two ways, so that none is missed: an ordered reading of the
+ * bucket, begun before the message is published and open while any sender waits; and the key
+ * itself, asked for once the message is stored, whenever that reading begins again, and every few
+ * seconds.
  *
  * Everything is called on the reactor's thread. */
 
@@ -30,12 +30,12 @@ struct reply_source;
 #define REPLIES_MAX 256
 
 /* `schemas`, `channels`: of parley_protocols.  Owns: borrows all; returns a new one, to be
- * destroyed when the reactor does not run any more, before the jetstream. */
+ * destroyed once the reactor has stopped, before the jetstream. */
 enum parley_status replies_create(struct reactor *reactor, struct jetstream *jetstream,
                                   struct parley_schema *const *schemas,
                                   const struct channel *channels,
                                   struct replies **out) PARLEY_MUST_CHECK;
-/* Nobody may wait. NULL is allowed. */
+/* No request may be waiting. NULL is allowed. */
 void replies_destroy(struct replies *replies);
 
 /*  NONE ──enter──▶ EXPECTED ──begin──▶ ASKING ◀──every few seconds── WATCHING
@@ -75,29 +75,29 @@ struct reply_wait {
     bool is_late; /* its time was up before it began */
     struct waiter place;
     struct reply_source *source;
-    struct jetstream_request *request; /* under way; NULL: none */
+    struct jetstream_request *request; /* under way; NULL for none */
     char *key;
     char stream[REPLY_STREAM_MAX]; /* of the reply … */
     uint64_t sequence;             /* … 0: not known */
     struct {
         enum parley_work_fact fact;        /* which is asked for next … */
         int64_t due_ms;                    /* … at this time, Unix time; INT64_MAX: none is */
-        struct jetstream_request *request; /* under way; NULL: none */
+        struct jetstream_request *request; /* under way; NULL for none */
     } lapse;
     LIST_ENTRY(reply_wait) links;
 };
 
-/* Before the message is published. `key`: that answers it.  Returns: false: nobody can wait for
- * that, or as many wait as may: it stays NONE.  Owns: copies the key. */
+/* Called before the message is published. `key`: the one that answers it.  Returns: false: that
+ * cannot be waited for, or too many wait already: it stays NONE.  Owns: copies the key. */
 bool reply_enter(struct replies *replies, struct reply_wait *wait,
                  const struct parley_protocol *protocol, struct parley_bytes key,
                  int64_t wait_ms) PARLEY_MUST_CHECK;
 /* The message is stored, now or before.  Returns: whether `over` follows, in a later turn; false:
  * its time was up by then, and it is NONE. */
 bool reply_begin(struct reply_wait *wait) PARLEY_MUST_CHECK;
-/* Nobody waits any more. Harmless when it is NONE. */
+/* Ends the wait. Harmless when it is NONE. */
 void reply_leave(struct reply_wait *wait);
 
-/* All that wait are over; nobody waits from now on. */
+/* Ends all waits; none begins from now on. */
 void replies_drain(struct replies *replies);
 size_t replies_count(const struct replies *replies);

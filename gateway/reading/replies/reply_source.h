@@ -20,11 +20,12 @@ struct reply_source {
     LIST_HEAD(reply_waits, reply_wait) lists[REPLY_LISTS]; /* by key */
     size_t count;
     char bucket_stream[FACT_NAME_MAX], prefix[FACT_NAME_MAX]; /* "$KV.<bucket>." */
-    struct ordered_consumer *consumer; /* while anybody waits, and a little longer; NULL: none */
+    struct ordered_consumer
+        *consumer; /* while any request waits, and a little longer; NULL for none */
     struct reactor_timer tick, lapses; /* the latter for the first that may lapse */
     bool has_renderer;                 /* once it was needed */
     struct stream_renderer renderer;
-    struct jetstream_request *created_request; /* under way; NULL: none */
+    struct jetstream_request *created_request; /* under way; NULL for none */
     char created_stream[REPLY_STREAM_MAX];     /* the last stream that was asked for … */
     char created[40];                          /* … and when it was created; "": not known */
 };
@@ -47,12 +48,12 @@ void reply_source_fetch(struct reply_source *source, struct reply_wait *wait);
 
 /* ---- replies.c ---- */
 
-/* It is over.  `event`: of a reply that came. */
+/* Ends it.  `event`: of a reply that came. */
 void reply_finish(struct reply_wait *wait, enum reply_end end, struct parley_bytes event);
 
 /* ---- reply_lapse.c ---- */
 
 /* Its message is stored: finds out when the work lapses, and ends the wait then. */
 void reply_lapse_begin(struct reply_wait *wait);
-/* Does what is due for it, and has the timer of the source set for what is not. */
+/* Runs the steps that are due, and sets the timer of the source for later ones. */
 void reply_lapse_look(struct reply_source *source, struct reply_wait *wait);

@@ -2,8 +2,8 @@
 #pragma once
 
 /* Whether the readers of open streams may still read, and for the agent for whom they began. All of
- * them are looked at when tokens, keys or options have changed, and when the first of what they
- * showed expires; an event costs nothing. */
+ * them are looked at when tokens, keys or options have changed, and when the first of their tokens
+ * expires; an event costs nothing. */
 
 #include "configuration.h"
 #include "guard.h"
@@ -27,11 +27,11 @@ void stream_access_init(struct stream_access *access, struct reactor *reactor,
                         const struct guard *guard, const struct configuration *configuration);
 void stream_access_finish(struct stream_access *access);
 
-/* Looks after an open response from now on. One that may not be read (any more) is ended, by
+/* Looks after an open response from now on. One that may not be read, or no longer, is ended by
  * stream_reader_end. */
 void stream_access_add(struct stream_access *access, struct stream_reader *reader);
 /* One that was not added is allowed. */
 void stream_access_remove(struct stream_access *access, struct stream_reader *reader);
 
-/* What the guard lets in, or the configuration, has changed. */
+/* Called when the tokens or keys of the guard, or the configuration, have changed. */
 void stream_access_changed(struct stream_access *access);

@@ -15,16 +15,16 @@ enum stream_item {
     STREAM_EVENT,
     STREAM_GAP,        /* messages are gone */
     STREAM_DONE,       /* the requested end is reached */
-    STREAM_FAILED,     /* out of memory: it cannot go on without losing something */
+    STREAM_FAILED,     /* out of memory: it cannot continue without losing something */
     STREAM_UNREADABLE, /* NATS does not permit reading it: hub->refusal says why */
 };
 
 struct stream_cursor;
 
-/* What a cursor reports to its reader. */
+/* The events that a cursor reports to its reader. */
 struct stream_cursor_events {
     void (*ready)(struct stream_cursor *cursor);  /* it may be read from */
-    void (*more)(struct stream_cursor *cursor);   /* its wait is over: there is something */
+    void (*more)(struct stream_cursor *cursor);   /* its wait has ended: there is an event */
     void (*failed)(struct stream_cursor *cursor); /* before ready: NATS or the stream is away, or
                                                      refuses (hub->refusal) */
 };
@@ -37,7 +37,7 @@ enum stream_stage {
 };
 
 /* In which of the hub's lists it is: ASKING → BUSY ⇄ any of the last three, which change among
- * themselves with what the cursor has to wait for. */
+ * themselves with the thing that the cursor waits for. */
 enum stream_place {
     STREAM_ASKING,
     STREAM_BUSY,
@@ -68,13 +68,13 @@ struct stream_cursor {
     uint64_t next;     /* the sequence to deliver next; out of date while it is parked */
     uint64_t awaited;  /* the sequence asked for, if it was past the stream's end; else 0 */
     uint64_t end;      /* the last sequence to deliver */
-    uint64_t past_end; /* the last one that was stored when it began; 0: not relevant any more */
-    uint64_t silent_until; /* what is missing up to here is not reported as a gap */
+    uint64_t past_end; /* the last one that was stored when it began; 0 once it is not relevant */
+    uint64_t silent_until; /* messages missing up to here are not reported as a gap */
     int64_t not_before_ns; /* older messages are skipped */
     bool has_gap;          /* the reader gets it first */
     uint64_t gap_first, gap_last;
 
-    struct ordered_consumer *feed; /* of its own; NULL: none at present */
+    struct ordered_consumer *feed; /* of its own; NULL for none at present */
     uint64_t queue_next;           /* the sequence needed next after the queue */
     struct stream_queue queue;
     struct stream_waiter waiter; /* for room in the pool */
@@ -92,7 +92,7 @@ bool stream_cursor_start(struct stream_cursor *cursor, struct stream_hub *hub,
 /* Harmless when it is not in use. */
 void stream_cursor_stop(struct stream_cursor *cursor);
 
-/* What is next, skipping what the filters refuse. */
+/* The next event, skipping those that the filters refuse. */
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out);
 /* Something that was stored when it began is still to be delivered. */
 static inline bool stream_cursor_is_in_past(const struct stream_cursor *cursor) {

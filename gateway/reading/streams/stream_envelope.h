@@ -5,19 +5,19 @@
 
 #include "stream_event.h"
 
-/* Where things lie in a text that is still growing. */
+/* Offsets in a text that is still growing. */
 struct stream_layout {
     size_t token_offset, token_length;
     size_t bare_offset, bare_length; /* length 0: none */
 };
 
-/* What is said of a stored message.  Owns: everything is borrowed. */
+/* The envelope of a stored message.  Owns: everything is borrowed. */
 struct stream_envelope {
     struct parley_bytes id;     /* data NULL: STREAM:sequence */
     struct parley_bytes source; /* data NULL: the channel's name after a slash */
     struct parley_bytes type;
     struct parley_bytes time; /* data NULL: that of storage */
-    const char *content_type; /* NULL: none is given */
+    const char *content_type; /* NULL if none is given */
 };
 
 /* Writes the members that every event of a stream has, from the opening brace up to and including
@@ -37,8 +37,8 @@ void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
 /* The member `data_base64`. */
 void stream_write_base64(struct parley_buffer *out, struct parley_bytes bytes);
 
-/* CloudEvents, Type System: a String holds no control characters (U+0000-001F, U+007F-009F), and a
- * text may quote some of what a sender wrote. Each becomes a blank, in place. */
+/* CloudEvents, Type System: a String has no control characters (U+0000-001F, U+007F-009F), and a
+ * text may quote a part of a sender's message. Each becomes a blank, in place. */
 void stream_blank_controls(struct parley_buffer *text);
 
 /* Ends the line in `text`, which has an event.  `route` NULL: filters find nothing but the type.

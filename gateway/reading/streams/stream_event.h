@@ -24,9 +24,8 @@ struct stream_event {
                                   NULL: bytes that go out as `line` has them; the length is that of
                                   the event that they are made of */
     struct parley_bytes line;  /* that with a newline after it */
-    struct parley_bytes token; /* where that lies in text */
-    struct parley_bytes
-        bare; /* where the message lies in text; NULL: whole even without envelope */
+    struct parley_bytes token; /* its offset in text */
+    struct parley_bytes bare;  /* the message in text; NULL if it is whole even without envelope */
 
     /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
@@ -54,16 +53,16 @@ struct stream_renderer {
     struct parley_buffer text;
 };
 
-/* `schema`: of the channel's protocol; NULL: the channel has what was refused, of all protocols.
+/* `schema`: of the channel's protocol; NULL if the channel has refused messages, of all protocols.
  * Owns: borrows schema and channel. */
 void stream_renderer_init(struct stream_renderer *renderer, const struct parley_schema *schema,
                           const struct channel *channel);
 void stream_renderer_finish(struct stream_renderer *renderer);
 
 /* Checks the message, which other clients may have published: a valid one becomes an event of its
- * type, any other parley.foreign. What was refused is not checked, and becomes parley.rejected.
- * `created`: of the stream, for the token; NULL: the event has neither token nor sequence.
- * Owns: returns a new reference.  Returns: NULL: out of memory. */
+ * type, any other parley.foreign. A refused message is not checked, and becomes parley.rejected.
+ * `created`: of the stream, for the token; NULL if the event has neither token nor sequence. Owns:
+ * returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);
 
@@ -78,8 +77,8 @@ struct stream_event *stream_render_converted(struct stream_renderer *renderer,
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
                                        struct parley_bytes token);
 
-/* Events about the response itself.  `id`: of the request; `source`: its path; `token`: of
- * what the reader has got so far.  Returns: as above. */
+/* Events about the response itself.  `id`: of the request; `source`: its path; `token`: of the
+ * events that the reader has got so far.  Returns: as above. */
 
 /* The reader's cursors are ready.  `waiting_for`: the sequence that it asked for, if it is not
  * stored so far and the newest one is `last`; else 0. */

@@ -13,8 +13,8 @@ struct stream_format {
     const struct parley_codec *codec; /* NULL: lines of JSON, or server-sent events */
 };
 
-/* The form that the client likes best.  `protocol`: whose stream is read; NULL: those of several,
- * or what was refused.  Returns: false when it has answered 406. */
+/* The form that the client likes best.  `protocol`: whose stream is read; NULL for those of
+ * several, or for refused messages.  Returns: false when it has answered 406. */
 bool stream_format_choose(struct http_request *request, const struct parley_protocol *protocol,
                           struct stream_format *out);
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Readers that wait for what is new in one stream, by their filters: those with the same filters
- * are a group, and a group is found by the values in an event. So the cost of an event grows with
- * the groups that it may concern, not with the readers that wait. */
+/* Readers that wait for new events of one stream, by their filters: those with the same filters are
+ * a group, and a group is found by the values in an event. So the cost of an event grows with the
+ * groups that it may concern, not with the readers that wait. */
 
 #include <sys/queue.h>
 
@@ -46,7 +46,7 @@ void stream_groups_init(struct stream_groups *groups);
 void stream_groups_finish(struct stream_groups *groups);
 
 /* Returns: the group with these filters; NULL: out of memory.  Owns: returns a reference, which
- * stream_groups_leave gives back; copies what it needs of the query. */
+ * stream_groups_leave gives back; copies the parts of the query that it needs. */
 struct stream_group *stream_groups_join(struct stream_groups *groups,
                                         const struct stream_query *query);
 /* NULL is allowed. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What all readers of one stream share: one ordered consumer that follows the stream, and the
- * ring of its events. The consumer is opened with the first reader that follows and closed with the
+/* Shared by all readers of one stream: one ordered consumer that follows the stream, and the ring
+ * of its events. The consumer is opened with the first reader that follows and closed with the
  * last. */
 
 #include <sys/queue.h>
@@ -14,13 +14,13 @@
 
 enum { STREAM_HUB_TOKEN_MAX = JETSTREAM_STREAM_MAX + 32 };
 
-/* What a hub notifies its members of. */
+/* The events of which a hub notifies its members. */
 enum stream_notice {
     STREAM_HUB_OPENED,  /* the ring says from where on it covers the stream */
     STREAM_HUB_STORED,  /* the ring has a new event */
     STREAM_HUB_REFUSED, /* NATS does not permit reading the stream: hub->refusal */
     STREAM_HUB_CHECKED, /* the server has answered about the stream, which is still the same */
-    STREAM_HUB_UNPARK,  /* a parked member has to leave its group, to the place where the hub is */
+    STREAM_HUB_UNPARK,  /* a parked member must leave its group, to the place where the hub is */
 };
 
 struct stream_member_ops {
@@ -55,7 +55,7 @@ struct stream_hub {
 
     struct ordered_consumer *feed;  /* NULL: no reader follows */
     struct core_subscription *core; /* instead of it, if it reads no past; NULL: likewise */
-    bool is_open;                   /* the feed is opened, and the ring says what it covers */
+    bool is_open;                   /* the feed is opened, and the ring knows its range */
     struct stream_ring ring;
     uint64_t newest;   /* the last sequence of the feed */
     char created[40];  /* of the stream, as last read; "": never */
@@ -84,7 +84,7 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                      const struct parley_schema *schema, const struct channel *channel,
                      struct stream_pool *pool, size_t ring_count_max, size_t ring_bytes_max);
 /* All members must have left. The jetstream must be destroyed, or the process ended, before the
- * reactor's next turn: no answer may come any more. */
+ * reactor's next turn: no further answer may come. */
 void stream_hub_finish(struct stream_hub *hub);
 
 /* It reads the stream of `place` (borrowed) where a reader has that bit in its `reads`. Without
@@ -97,20 +97,20 @@ void stream_hub_look(struct stream_hub *hub);
 static inline bool stream_hub_is_used(const struct stream_hub *hub) {
     return hub->place == NULL || hub->place->families != 0;
 }
-/* Its stream takes no consumer of parley: it reads what is published from now on, and counts that
+/* Its stream takes no consumer of parley: it reads messages published from now on, and counts them
  * itself. */
 static inline bool stream_hub_is_core(const struct stream_hub *hub) {
     return hub->place != NULL && hub->place->families != 0 &&
            !jetstream_place_takes_consumers(hub->place);
 }
-/* What a reader of it that was too slow has lost cannot be read again: notes why. */
+/* Notes why messages lost by a reader that was too slow cannot be read again. */
 void stream_hub_note_overrun(struct stream_hub *hub);
 /* The subjects that it reads of a stream that holds something else too; NULL: all of it. */
 static inline const char *stream_hub_filter(const struct stream_hub *hub) {
     return hub->place != NULL && hub->place->has_others ? hub->channel.subjects : NULL;
 }
 
-/* The same place in its stream, for a feed of what it reads of that. */
+/* The same place in its stream, for a feed of the messages that it reads there. */
 static inline struct jetstream_start stream_hub_begin(const struct stream_hub *hub,
                                                       struct jetstream_start start) {
     start.filter = stream_hub_filter(hub);

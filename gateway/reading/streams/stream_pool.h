@@ -13,7 +13,7 @@
 #include "stream_event.h"
 
 struct stream_holder {
-    /* Gives back what it can, with stream_pool_release.  It must not change other holders. */
+    /* Gives back as much as it can, with stream_pool_release.  It must not change other holders. */
     void (*give_back)(struct stream_holder *holder);
     TAILQ_ENTRY(stream_holder) link;
     bool is_listed;
@@ -52,13 +52,14 @@ void stream_pool_release(struct stream_pool *pool, struct stream_event *event);
 /* It holds something and has just sent something, so others are asked to give back before it. May
  * call their give_back. */
 void stream_pool_touch(struct stream_pool *pool, struct stream_holder *holder);
-/* It holds nothing any more. Harmless when it never did. */
+/* Notes that it no longer holds any. Harmless when it never did. */
 void stream_pool_leave(struct stream_pool *pool, struct stream_holder *holder);
 
 /* Asks to fetch events of `bytes`; a few bytes are always granted.
  * Returns: false: it waits until `admitted` is called. */
 bool stream_pool_admit(struct stream_pool *pool, struct stream_waiter *waiter, size_t bytes);
-/* What was granted has come, or will not; or the wait is cancelled. Harmless at any time. */
+/* Notes that the granted messages have come, or will not; or cancels the wait. Harmless at any
+ * time. */
 void stream_pool_settle(struct stream_pool *pool, struct stream_waiter *waiter);
 
 /* How many bytes one more reader may fetch ahead: less, the fuller the pool is. */

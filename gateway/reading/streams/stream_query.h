@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a reader asks for: the query options of docs/api.md#reading and resume tokens. It
- * knows neither HTTP nor NATS, and reads no clock. */
+/* The query of a reader: the options of docs/api.md#reading and resume tokens. It knows neither
+ * HTTP nor NATS, and reads no clock. */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -63,7 +63,7 @@ extern const char *const stream_query_names[];
 /* Whether readers of `protocol` have a use for the option (NULL: readers of all protocols); the
  * filters that it leaves out match nothing there. */
 bool stream_query_concerns(const char *name, const struct parley_protocol *protocol);
-/* Whether it selects messages by what they say. */
+/* Whether it selects messages by their content. */
 bool stream_query_is_filter(const char *name);
 /* The option's line in documents.  Returns: NULL when there is no such option. */
 const struct parley_option_help *stream_query_help(const char *name);

@@ -7,7 +7,7 @@
 #include "http.h"
 #include "stream_cursor.h"
 
-/* What a reader reports to its keeper. */
+/* The events that a reader reports to its keeper. */
 struct stream_reader;
 struct stream_reader_events {
     /* All cursors are ready: the headers can be sent. */
@@ -36,7 +36,7 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) link;
     int64_t moved_ms;
     struct tally_entry *opening;            /* of its sender */
-    uint64_t reads;                         /* bit I: parley_protocols[I]; then what was refused */
+    uint64_t reads;                         /* bit I: parley_protocols[I]; then refused messages */
     TAILQ_ENTRY(stream_reader) access_link; /* stream_access.h's … */
     uint64_t access_round;                  /* … which looked at it in this round; 0: not in it */
     const char *media_type;
@@ -45,7 +45,11 @@ struct stream_reader {
     enum { STREAM_ASKED, STREAM_STARTING, STREAM_FLOWING, STREAM_REFUSED } phase;
 
     bool is_sse, is_waiting;
-    enum { STREAM_DUE_NOTHING, STREAM_DUE_OPEN, STREAM_DUE_KEEPALIVE } due; /* before what comes */
+    enum {
+        STREAM_DUE_NOTHING,
+        STREAM_DUE_OPEN,
+        STREAM_DUE_KEEPALIVE
+    } due; /* before the events that follow */
     enum {
         STREAM_GOES_ON,
         STREAM_LEAVES,      /* after the current event: parley.end */
@@ -66,7 +70,7 @@ struct stream_reader {
         size_t length;
     } returned;
 
-    struct stream_merging *merging; /* NULL: merging is over */
+    struct stream_merging *merging; /* NULL once merging has ended */
     char *tokens; /* of several streams, put into current; NULL: one stream, whose own token does */
     size_t tokens_length;
     size_t turn; /* the cursor to take from next */

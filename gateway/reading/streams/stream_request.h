@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What a request for a stream asks for: of which streams, from where on, which events. What cannot
- * be is answered with a problem. */
+/* The query of a request for a stream: which streams, from where on, which events. An impossible
+ * one is answered with a problem. */
 
 #include "http.h"
 #include "stream_hub.h"
@@ -10,13 +10,14 @@
 
 /* Which streams it reads. */
 struct stream_reading {
-    const struct stream_hub *hubs; /* all there are: of the protocols, and of what was refused */
+    const struct stream_hub
+        *hubs; /* all of them: those of the protocols, and that of refused messages */
     size_t hub_count;
     uint64_t bits;              /* as stream_reader.reads */
     const struct channel *only; /* NULL: several protocols, perhaps */
 };
 
-/* `protocol` NULL: what was refused.  Owns: borrows the hubs. */
+/* `protocol` is NULL for refused messages.  Owns: borrows the hubs. */
 struct stream_reading stream_reading_of_one(const struct stream_hub *hubs, size_t hub_count,
                                             const struct parley_protocol *protocol);
 /* `readable`: bit I: parley_protocols[I]. */

@@ -22,7 +22,7 @@ enum parley_status stream_ring_init(struct stream_ring *ring, size_t count_max,
 /* Harmless for a zeroed ring. */
 void stream_ring_finish(struct stream_ring *ring);
 
-/* Empties it: it covers what comes from `low` on; UINT64_MAX: nothing. */
+/* Empties it: it covers events from `low` on; UINT64_MAX: none. */
 void stream_ring_restart(struct stream_ring *ring, uint64_t low);
 
 /* Appends an event newer than all the others, and drops the oldest while it holds too much; the

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Where a query begins in a stream, by what the server says of the stream. Nothing here has state.
- */
+/* Finds the place where a query begins in a stream, by the server's description of the stream.
+ * Nothing here has state. */
 
 #include "jetstream.h"
 #include "stream_query.h"

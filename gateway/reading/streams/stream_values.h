@@ -10,9 +10,8 @@
 
 #include "stream_query.h"
 
-/* `protocols`: those that are read; ends with NULL.
- * Returns: whether every value exists; else `out_detail` names the one that does not, and what was
- * probably meant. */
+/* `protocols`: those that are read; ends with NULL. Returns: whether every value exists; else
+ * `out_detail` names the one that does not, and the value that was probably meant. */
 bool stream_values_check(const struct stream_query *query,
                          const struct parley_protocol *const protocols[],
                          struct parley_buffer *out_detail);

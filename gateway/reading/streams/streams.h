@@ -28,7 +28,7 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
  * turn of the reactor in between. */
 void streams_destroy(struct streams *streams);
 
-/* What who asks may read. */
+/* The streams that the requester may read. */
 struct streams_rights {
     uint64_t protocols; /* bit I: parley_protocols[I]; not 0 */
     const char *agent; /* whose private messages; NULL: those of all agents.  Owns: borrowed for the
@@ -42,28 +42,28 @@ void streams_serve(struct streams *streams, const struct limits *limits,
                    struct http_request *request, const struct parley_protocol *protocol,
                    const struct streams_rights *rights);
 
-/* The same for what was refused and kept, of all protocols. */
+/* The same for messages of all protocols that were refused and kept. */
 void streams_serve_rejected(struct streams *streams, const struct limits *limits,
                             struct http_request *request);
 
-/* The readers of one stream at present, and what they were sent since the start. */
+/* The present readers of one stream, and the number of events sent to them since the start. */
 struct streams_state {
     size_t readers;
     uint64_t lag;    /* how many messages the slowest has not got to yet */
     uint64_t events; /* that they took */
 };
-/* Of all protocols in their order, then of what was refused; it looks at every reader.
+/* Counts those of all protocols in their order, then of refused messages; it visits every reader.
  * `size`: of `out`.  Returns: how many there are. */
 size_t streams_measure(const struct streams *streams, struct streams_state out[], size_t size);
 
 /* The stream of this name was deleted and created again: its readers get a gap. */
 void streams_renewed(struct streams *streams, const char *stream);
 
-/* Messages of parley_protocols[protocol] lie in other streams than before: ends its readers. */
+/* Messages of parley_protocols[protocol] are in other streams than before: ends its readers. */
 void streams_moved(struct streams *streams, size_t protocol);
 
 /* Tokens or keys of the guard, or the configuration, have changed: ends, soon, each open stream
- * whose sender may not read it any more, or is bound to another agent, with an event parley.end. */
+ * whose sender may no longer read it, or is bound to another agent, with an event parley.end. */
 void streams_access_changed(struct streams *streams);
 
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
