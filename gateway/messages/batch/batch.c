@@ -2,9 +2,9 @@
 
 /* Many messages in one request: each is checked (body_splitter.h) and submitted (batch_pending.h)
  * as its bytes are received, and its result goes to the answer in the order sent (batch_results.h).
- * What is in memory is bounded by the window of results: when it is full, or the outlet has no
- * room, no more of the body is read. A message that finds no room in the budget has failed, and the
- * next one has its chance. */
+ * Memory is bounded by the window of results: when it is full, or the outlet has no room, no more
+ * of the body is read. A message that finds no room in the budget has failed, and the next one is
+ * tried. */
 
 #include "batch.h"
 
@@ -76,8 +76,8 @@ static bool is_served_anyway(const struct batch *batch) {
     return batch->options.task == INGEST_FORWARD && !batch->results.has_failed;
 }
 
-/* The client is gone. What was received whole is published all the same; but no window gets room
- * any more while the server shuts down. */
+/* Handles a client that is gone. Whole messages are published all the same; but no window gets
+ * further room while the server shuts down. */
 static void go_on_alone(struct batch *batch) {
     const bool is_stuck =
         batch_pending_is_blocked(&batch->pending) && batch->options.gateway->is_draining;
@@ -89,8 +89,8 @@ static void go_on_alone(struct batch *batch) {
     }
 }
 
-/* The request is forgotten everywhere before anything is cancelled, since what is cancelled ends
- * its results, and those would wake the request. */
+/* The request is dropped everywhere before anything is cancelled, since cancelling ends its
+ * results, and those would wake the request. */
 static void batch_closed(void *state) {
     struct batch *batch = state;
     batch->request = NULL;
@@ -102,7 +102,7 @@ static void batch_closed(void *state) {
 
 /* ---- room ---- */
 
-/* Whether the next message has to wait for the last one, whatever room there is. */
+/* Whether the next message must wait for the last one, whatever room there is. */
 static bool is_held_up(const struct batch *batch) {
     return batch_pending_is_blocked(&batch->pending) || !body_splitter_is_open(&batch->intake);
 }
@@ -112,8 +112,8 @@ static bool has_room(struct batch *batch) {
            batch_results_have_room(&batch->results);
 }
 
-/* The results find no room, and a client of this kind can read none of them before it has sent all:
- * what was received until now is served, and nothing more is read. */
+/* Ends a body whose results find no room, and whose client can read none of them before it has sent
+ * all: the messages received so far are served, and no more is read. */
 static void give_up(struct batch *batch) {
     enter(batch, BATCH_ANSWERED);
     problem_respond_format(
@@ -235,7 +235,7 @@ static ssize_t batch_read(void *state, char *buffer, size_t size) {
     return batch_results_read(&batch->results, batch->phase == BATCH_ANSWERED, buffer, size);
 }
 
-/* ---- what comes out of it ---- */
+/* ---- its messages ---- */
 
 /* An invalid message; one that halts has its turn among the others, since it stops those after it.
  */

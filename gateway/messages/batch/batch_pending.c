@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* A message that waits, or that may have to be looked at again after it was published. */
+/* A message that waits, or that may be examined again after it was published. */
 struct pending {
     struct batch_pending *line;
     struct pending *next; /* in line */
@@ -63,7 +63,7 @@ static void wait_for_room(struct batch_pending *pending) {
     jetstream_wait_for_room(pending->submitter.options->gateway->jetstream, &pending->waiter);
 }
 
-/* ---- what comes of a submission ---- */
+/* ---- outcomes of a submission ---- */
 
 /* The window has what its receipt takes. */
 static void count_receipt(struct batch_result *result) {
@@ -72,7 +72,7 @@ static void count_receipt(struct batch_result *result) {
     result->counted_bytes = length;
 }
 
-/* It is neither in line nor under way any more. */
+/* It is no longer in line or under way. */
 static void end(struct batch_result *result, const struct submission_outcome *outcome) {
     count_receipt(result);
     if (result->results->outlet.options.request == NULL) {
@@ -110,7 +110,8 @@ static void follow_halt(struct batch_result *result, struct parley_message *mess
     follow(result);
 }
 
-/* Of the first in line, or of one that need not wait.  Returns: false: it has to wait longer. */
+/* Decides on the first in line, or on one that need not wait.  Returns: false: it must wait longer.
+ */
 static bool go(struct batch_pending *pending, struct batch_result *result,
                struct verdict *verdict) {
     struct submission_outcome outcome;
@@ -136,7 +137,7 @@ static bool go(struct batch_pending *pending, struct batch_result *result,
     return true;
 }
 
-/* Goes on in the order sent, up to one that has to wait longer. */
+/* Continues in the order sent, up to one that must wait longer. */
 static void go_on(struct batch_pending *pending) {
     bool is_moving = true;
     while (is_moving && pending->first != NULL && !batch_pending_is_blocked(pending) &&

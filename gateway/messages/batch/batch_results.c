@@ -120,7 +120,7 @@ static void omit(struct batch_results *results) {
     results->has_failed = results->has_failed || is_filter(results);
 }
 
-/* What was written to the outlet is a result. */
+/* Ends the item written to the outlet as a result. */
 static void end_written(struct batch_results *results) {
     if (!result_writer_end_item(&results->outlet)) {
         omit(results);
@@ -138,8 +138,8 @@ static void write_out(struct batch_results *results, const struct parley_buffer 
     end_written(results);
 }
 
-/* It is written, and used again. The window bounds what its results hold, not what unused ones
- * would go on holding. */
+/* Frees a written result for reuse. The window bounds the memory of results in use; unused ones
+ * keep little. */
 static void put_away(struct batch_results *results, struct batch_result *result) {
     struct parley_buffer *line = &result->submission.receipt.text;
     results->window_count--;
@@ -347,7 +347,7 @@ void batch_result_end_submitted(struct batch_result *result,
         end_failed(result, &outcome->failure, outcome->members,
                    result->submission.receipt.text.length);
         break;
-    case SUBMISSION_UNCOMPARED: /* nobody reads it */
+    case SUBMISSION_UNCOMPARED: /* no one reads it */
         break;
     }
 }

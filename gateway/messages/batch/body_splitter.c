@@ -4,7 +4,7 @@
 
 #include "phase.h"
 
-/* What a splitter may keep allocated between two messages, when none of it is counted. */
+/* The memory that a splitter may keep between two messages, when none of it is counted. */
 enum { SLICE_KEPT_BYTES = 64 * 1024 };
 
 static void enter(struct body_splitter *intake, enum body_splitter_phase phase) {
@@ -25,7 +25,7 @@ void body_splitter_init(struct body_splitter *intake, struct request_options *op
     parley_splitter_init(&intake->splitter, framing, request_message_bytes_max(options));
 }
 
-/* The splitter holds nothing, and what it handed out is not used any more. */
+/* Called once the splitter holds nothing, and its last message is no longer used. */
 static void release_slice(struct body_splitter *intake) {
     parley_splitter_release(&intake->splitter);
     budget_uncover(intake->options->gateway->budget, &intake->held);

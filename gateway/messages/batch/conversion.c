@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is converted goes to the spool, which is the answer once the body has ended and nothing in
- * it was invalid. Of the invalid messages only the first is described; the rest are counted. */
+/* Converted messages go to the spool, which is the answer once the body has ended without an
+ * invalid message. Of the invalid messages only the first is described; the rest are counted. */
 
 #include "conversion.h"
 
@@ -15,7 +15,7 @@
 #include "phase.h"
 #include "spool.h"
 
-enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
+enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of the buffer of one message */
 
 /*   READING ── the body has ended ──▶ ENDING ── all is converted ──▶ ANSWERED
  *   READING, ENDING ── it failed ──▶ ANSWERED
@@ -23,7 +23,7 @@ enum { TEXT_KEPT_BYTES = 64 * 1024 }; /* of what one message was written into */
 enum conversion_phase {
     CONVERSION_READING,
     CONVERSION_ENDING,   /* its last messages are being converted */
-    CONVERSION_ANSWERED, /* with a problem, or with what is in the spool */
+    CONVERSION_ANSWERED, /* with a problem, or with the content of the spool */
 };
 
 struct conversion {

@@ -2,7 +2,7 @@
 
 /* The answer to a chunked or long body begins with its first piece. A short one is answered once it
  * has ended, which keeps its connection; but if it has results and does not end for LATE_MS, its
- * client is slow, and gets what there is.
+ * client is slow, and gets the results so far.
  *
  * A client that does not read a live answer is not read from. But there are clients that read only
  * when they have sent all: of a body whose length is announced, and of one whose client has read
@@ -60,7 +60,7 @@ static uint64_t unread_bytes(const struct result_writer *outlet) {
     return spool_length(&outlet->spool) - outlet->read_offset;
 }
 
-/* What waits for the disk is not the client's fault, and is bounded for itself. */
+/* Results that wait for the disk are not the client's fault, and have a bound of their own. */
 bool result_writer_has_room(struct result_writer *outlet) {
     if (outlet->is_spooled) {
         return spool_has_room(&outlet->spool);
@@ -70,7 +70,7 @@ bool result_writer_has_room(struct result_writer *outlet) {
     return (unread < may_be_sent ? unread : may_be_sent) < LIVE_BYTES && unread < UNCOMMITTED_BYTES;
 }
 
-/* What comes before an item, or before the end when there is none. */
+/* Writes the text before an item, or before the end if there is none. */
 static void write_start(const struct result_writer *outlet, struct parley_buffer *out) {
     static const char *const starts[] = {
         [OUTLET_LINES] = "", [OUTLET_DOCUMENT] = "{\"results\":[\n", [OUTLET_ARRAY] = "[\n"};

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* It writes in pieces of SPOOL_PIECE, blocking: a file of the page cache, which is what the data
- * folder is, does not make a reactor wait for anybody. Before each piece it asks for room: one
- * atomic addition and one fstatvfs, which is little beside the write. */
+ * folder is, does not make a reactor wait. Before each piece it asks for room: one atomic addition
+ * and one fstatvfs, which costs little beside the write. */
 
 #include "spool.h"
 
@@ -95,7 +95,7 @@ static enum flushed write_tail(struct spool *spool) {
     return FLUSHED;
 }
 
-/* Moves what is in memory to the file.  Returns: whether there was room for it; one that fails
+/* Moves the part in memory to the file.  Returns: whether there was room for it; one that fails
  * says so in has_failed. */
 static bool flush_tail(struct spool *spool) {
     const size_t length = spool->tail.length;
@@ -135,7 +135,7 @@ bool spool_write(struct spool *spool, struct parley_bytes bytes) {
     }
     parley_buffer_append(&spool->tail, bytes);
     if (spool->tail.has_failed) {
-        spool->tail.has_failed = false; /* what was kept before is whole */
+        spool->tail.has_failed = false; /* the results kept before are whole */
         spool->has_failed = true;
     }
     return !spool->has_failed;
@@ -153,7 +153,7 @@ void spool_take_back(struct spool *spool, size_t length) {
     spool->tail.has_failed = false;
 }
 
-/* What is in the file stays there until all of it was read. */
+/* The file keeps its content until all of it was read. */
 uint64_t spool_forget(struct spool *spool, uint64_t offset) {
     if (offset == spool_length(spool)) {
         if (spool->file_bytes > 0 && ftruncate(spool->fd, 0) != 0) {

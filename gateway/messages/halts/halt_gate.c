@@ -123,7 +123,7 @@ static void let_go(struct halt_hold *hold) {
 
 /* ---- its end ---- */
 
-/* What waits for its turn after it goes on first: with `done` its owner may be gone. */
+/* The tasks that wait after it continue first: with `done` its owner may be gone. */
 static void end(struct held *held, const struct jetstream_ack *ack) {
     jetstream_ack_fn *done = held->done;
     void *context = held->context;
@@ -196,7 +196,7 @@ static const char share_full[] =
     "This sender has made a quarter of all halts that can be open, so that its message cannot halt "
     "its conversation: people have to release some";
 
-/* Of a key alone. */
+/* Reads a key alone. */
 static const struct jetstream_ack stored = {.outcome = JETSTREAM_STORED};
 
 static void on_key(void *context, const struct jetstream_ack *ack) {

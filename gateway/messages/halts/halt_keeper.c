@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See halt_keeper.h. A key that a gateway has written for a message is there before the message is,
- * so that writing it again for what the shared consumer reads changes nothing. */
+ * so that writing it again for a message of the shared consumer changes nothing. */
 
 #include "halt_keeper.h"
 

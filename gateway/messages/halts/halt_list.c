@@ -39,7 +39,7 @@ static bool has_chosen(const struct halts_query *query) {
     return query->name != NULL || query->by != NULL || query->is_all;
 }
 
-/* What chooses the halts. */
+/* The filters that choose the halts. */
 static void take_choice(struct reading *reading, const char *name, const char *value) {
     struct halts_query *out = reading->out;
     if (has_chosen(out)) {
@@ -110,7 +110,7 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
     return !reading.is_refused;
 }
 
-/* ---- what it chooses ---- */
+/* ---- its filters ---- */
 
 struct choosing {
     const char *by;

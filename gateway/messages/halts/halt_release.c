@@ -67,7 +67,7 @@ static const struct http_handler handler = {.closed = on_closed};
 
 /* ---- the answer ---- */
 
-/* `ack` NULL: nobody was told. */
+/* `ack` is NULL if no release was published. */
 static void respond(struct release *release, const struct jetstream_ack *ack) {
     struct parley_buffer out;
     parley_buffer_init(&out);
@@ -269,7 +269,7 @@ static bool add_key(void *context, const char *text, struct parley_bytes value) 
     return true;
 }
 
-/* The value says what it said, and who released it. */
+/* Writes the value again, with the name of the person who released it. */
 static enum parley_status rewrite(struct release *release, struct key *key) {
     struct halt_value says = {0};
     struct parley_buffer out;

@@ -159,7 +159,7 @@ static void release(struct halt_set *set, struct halt *halt, int64_t seconds) {
     }
 }
 
-/* What the set has to know of a value. One that cannot be read halts. */
+/* Reads the members of a value that the set needs. A value that cannot be read halts. */
 struct summary {
     bool is_released;
     char owner[HALT_DIGEST_LENGTH + 1];
@@ -254,7 +254,7 @@ enum halt_latch halt_set_latch(struct halt_set *set, const char *key, struct par
     return result;
 }
 
-/* What the bucket said in the meantime is newer. */
+/* Entries read from the bucket in the meantime are newer. */
 void halt_set_latched(struct halt_set *set, const char *key, uint64_t sequence) {
     pthread_mutex_lock(&set->mutex);
     struct halt *halt = find(set, key);

@@ -21,8 +21,8 @@ static struct parley_bytes known(struct parley_bytes text, const char *otherwise
     return text.data != NULL ? text : parley_bytes_of(otherwise);
 }
 
-/* `value`: of one of the halts. What it says may be cut within a character: so its parts are short
- * enough to be whole in the answer, or end with one that is. */
+/* `value`: of one of the halts. Its text may be cut within a character: so its parts are short
+ * enough to be whole in the answer, or end with a whole one. */
 static struct failure describe(struct parley_bytes value) {
     struct failure failure = {.problem = PROBLEM_HALTED};
     struct parley_arena arena;
@@ -98,7 +98,7 @@ enum halting_effect halting_of_invalid(const struct request_options *options,
         return HALTING_NOTHING;
     }
     if (parley_message_route(message, &route) != PARLEY_OK) {
-        return HALTING_HALTS; /* it may, and halting_latch fails: its sender has to try again */
+        return HALTING_HALTS; /* it may, and halting_latch fails: its sender must try again */
     }
     if (route.halt_role != PARLEY_HALT_LATCHES) {
         return HALTING_NOTHING;

@@ -3,7 +3,8 @@
 #include "body_throttle.h"
 
 enum {
-    STEPS_PER_S = 4, /* a body that waits goes on so often, with what has come together meanwhile */
+    STEPS_PER_S =
+        4, /* a body that waits continues this often, with the bytes that have arrived since */
     NS_PER_MS = 1000000,
     WAIT_MS_MAX = 1000, /* so that it notices when the server shuts down */
 };

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What is decompressed counts as the body: the limit of a message, the budget and the window of
- * results bound it, since no more is made until the last piece was taken.
+/* The decompressed bytes count as the body: the limit of a message, the budget and the window of
+ * results bound them, since no more are made until the last piece was taken.
  *
- * The bytes of a body are called taken only once all that came of them was: a library keeps some of
+ * The bytes of a body count as taken only once all their output was: a library keeps some of
  * its output, so the last byte may be owed (as in batch.c). */
 
 #include "decoding.h"
@@ -23,7 +23,7 @@ struct decoding {
     struct budget_share held;
     struct decoder *decoder;
     const struct body_fault *fault;
-    size_t start, end; /* of what was not taken, in `piece` */
+    size_t start, end; /* of the part not taken, in `piece` */
     bool owes_byte;
     char piece[PIECE_BYTES];
 };

@@ -21,7 +21,7 @@ struct ingest {
     struct body body;
     struct request_options options;
     struct decoding *decoding; /* NULL: the body is not compressed */
-    bool is_broken;            /* it was, and its handler knows that no more will come */
+    bool is_broken;            /* it has ended, and its handler was told */
     bool is_decided; /* whether it holds one message or many; until then `single` has it */
 };
 
@@ -108,7 +108,8 @@ static size_t give_body(struct ingest *ingest, struct parley_bytes bytes) {
     return ingest->body.handler->body(ingest->body.state, bytes);
 }
 
-/* The body is not for `single`, which gives back what it has: blanks.  Returns: as begin_with. */
+/* The body is not for `single`, which returns the bytes that it has: blanks.  Returns: as
+ * begin_with. */
 static bool become_many(struct ingest *ingest, enum parley_framing framing,
                         struct http_request *request) {
     void *single = ingest->body.state;
@@ -130,7 +131,7 @@ static bool decide(struct ingest *ingest, struct http_request *request, char fir
                                                 : can_take_one(ingest, request);
 }
 
-/* A piece of the body that is not compressed, or not any more. */
+/* A piece of the body that is not compressed, or no longer. */
 static size_t take_body(void *context, struct http_request *request, struct parley_bytes bytes) {
     struct ingest *ingest = context;
     char first = ' ';
@@ -209,7 +210,7 @@ static bool begin(struct ingest *ingest, struct http_request *request) {
     if (ingest->options.coding == CODING_IDENTITY) {
         return begin_plain(ingest, request);
     }
-    ingest->options.meter.has_length = false; /* what comes out is charged as it comes */
+    ingest->options.meter.has_length = false; /* decompressed bytes are charged as they are made */
     ingest->decoding = decoding_create(&ingest->options, &target);
     if (ingest->decoding == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");

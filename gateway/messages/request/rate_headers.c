@@ -9,7 +9,7 @@
 /* A sender that is not further ahead than this has all of its quota. */
 #define QUOTA_LEAD_NS (RATE_BURST_NS - RATE_SECOND_NS)
 
-/* Of the draft: a quota counts requests unless its policy says otherwise. */
+/* From the draft: a quota counts requests unless its policy says otherwise. */
 static const struct unit {
     const char *name, *policy_suffix;
 } units[RATE_UNITS] = {

@@ -122,8 +122,8 @@ static bool read_query(struct request_options *options, struct http_request *req
     return !reading.is_refused;
 }
 
-/* An acknowledgement goes to somebody, and its text to who asks for it.
- * Returns: whether the request may ask for it; if not, it is answered. */
+/* An acknowledgement has a receiver, and its text goes to the requester. Returns: whether the
+ * request may ask for it; if not, it is answered. */
 static bool can_acknowledge(const struct request_options *options, struct http_request *request) {
     const struct principal *principal = guard_principal(request);
     char scope[64];
@@ -156,8 +156,8 @@ static bool is_visible_ascii(const char *text, size_t length_max) {
     return length > 0;
 }
 
-/* Begins a trace, and has the answer name it.
- * Returns: the traceparent of what the request has published; NULL: no memory. */
+/* Begins a trace, and names it in the answer. Returns: the traceparent of messages published by the
+ * request; NULL: no memory. */
 static const char *start_trace(struct http_request *request) {
     struct trace trace;
     char traceparent[TRACE_PARENT_LENGTH + 1];
@@ -168,8 +168,8 @@ static const char *start_trace(struct http_request *request) {
     return http_request_remarked(request, HTTP_REMARK_TRACE);
 }
 
-/* Where a request belongs to a trace, so does what it has published. What is not valid is ignored
- * (W3C Trace Context, section 4.2). A trace that somebody records has a line in the log. */
+/* The messages that a request publishes belong to its trace. An invalid header is ignored (W3C
+ * Trace Context, section 4.2). A trace that is recorded has a line in the log. */
 static void read_trace(struct request_options *options, struct http_request *request,
                        const char *header) {
     struct publication_context *publication = &options->publication;
@@ -273,7 +273,7 @@ static bool read_media_type(struct request_options *options, struct http_request
     return false;
 }
 
-/* ---- what is accepted ---- */
+/* ---- accepted types ---- */
 
 static const struct parley_codec *converted_codec(const struct request_options *options,
                                                   bool is_many) {

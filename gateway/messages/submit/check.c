@@ -71,8 +71,8 @@ enum parley_status check_slice(struct request_options *options, enum parley_spli
     return status;
 }
 
-/* What made the message invalid: findings are in the order of the rule table, warnings among them.
- * When memory sufficed for warnings only, the first of these. */
+/* The first error of an invalid message: findings are in the order of the rule table, warnings
+ * among them. When memory sufficed for warnings only, the first of these. */
 const struct parley_finding *check_first_error(const struct parley_message *message) {
     const struct parley_findings *findings = &message->findings;
     for (size_t i = 0; i < findings->count; i++) {

@@ -121,7 +121,8 @@ static void write_message_id(struct parley_bytes id, struct parley_buffer *out) 
     parley_buffer_append(out, (struct parley_bytes){id.data + 1, id.length - 2});
 }
 
-/* Of a message of the other side, in the same request: what that asks for concerns its own. */
+/* Makes the options of a message of the other side, in the same request: the request's own options
+ * do not concern it. */
 static struct request_options options_of(const struct request_options *options) {
     struct request_options own = *options;
     own.codec = &parley_codec_json;

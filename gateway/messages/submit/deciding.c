@@ -51,7 +51,7 @@ void deciding_destroy(struct deciding *deciding) {
     free(deciding);
 }
 
-/* ---- what was decided ---- */
+/* ---- decisions ---- */
 
 /* By the time at which JetStream calls it a duplicate the message is gone. */
 static enum parley_status note_duplicate(struct deciding *deciding, const struct verdict *verdict,
@@ -65,7 +65,7 @@ static enum parley_status note_duplicate(struct deciding *deciding, const struct
     return parley_buffer_status(&deciding->warnings);
 }
 
-/* Of a message that is not published now. */
+/* Writes the result of a message that is not published now. */
 static enum parley_status note_receipt(struct submission *submission,
                                        const struct verdict *verdict) {
     struct parley_route route;
@@ -73,7 +73,7 @@ static enum parley_status note_receipt(struct submission *submission,
     return submission_note_receipt(submission, verdict->message, &route);
 }
 
-/* A message that was stored before, or is against what is stored. */
+/* Settles a message that was stored before, or that contradicts stored ones. */
 static void settle_decided(struct submission *submission, const struct verdict *verdict,
                            const struct parley_decision *decision) {
     const bool is_own =
@@ -272,7 +272,7 @@ static void write_own_fact(struct submission *submission) {
                parley_bytes_of(deciding->fact_members));
 }
 
-/* ---- it is stored, or what it is a duplicate of ---- */
+/* ---- it is stored, or repeats a stored one ---- */
 
 /* Another message with the same Nats-Msg-Id is stored, and its gateway has not written its fact:
  * decides on that message as a shared consumer would, and writes its fact.
@@ -465,7 +465,7 @@ void submission_foresee(struct submission *submission) {
         fact_query_is_complete(&lookup->query) ||
         submission_check_again(submission, &verdict) != PARLEY_OK ||
         fact_lookup_decide(lookup, verdict.message, &decision, &delay_ms) != PARLEY_OK) {
-        return; /* what is wrong shows in its turn */
+        return; /* an error shows in its turn */
     }
     if (decision.kind == PARLEY_DECISION_ASK_AGAIN && delay_ms > 0) {
         submission_enter(submission, SUBMISSION_ASKING);

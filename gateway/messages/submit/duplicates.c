@@ -15,8 +15,8 @@
 
 enum {
     ASKED_COUNT_MAX = 64,
-    /* Of all answers that may be under way. A server closes a connection on which it has 64 MB to
-     * write, and replays may have requested a quarter of that (ORDERED_PULL_BYTES_MAX). */
+    /* The bytes of all answers that may be under way. A server closes a connection on which it has
+       64 MB to write, and replays may have requested a quarter of that (ORDERED_PULL_BYTES_MAX). */
     ASKED_BYTES_MAX = 32 << 20,
     ANSWER_EXTRA_BYTES = 4096, /* beside the payload in base64 */
     HEADER_VALUE_MAX = 256,
@@ -45,7 +45,7 @@ static size_t asked_count_max(const struct gateway *gateway) {
     return count == 0 ? 1 : count < ASKED_COUNT_MAX ? count : ASKED_COUNT_MAX;
 }
 
-/* ---- what is stored ---- */
+/* ---- the stored message ---- */
 
 static int hex_value(char c) {
     return c >= '0' && c <= '9'   ? c - '0'
@@ -66,7 +66,7 @@ static void percent_decode(char *text) {
     *out = '\0';
 }
 
-/* ---- what to say ---- */
+/* ---- the answer ---- */
 
 static struct failure reused(const struct duplicate *duplicate) {
     struct failure failure = {.problem = PROBLEM_ID_REUSED};
@@ -109,8 +109,8 @@ static struct failure overloaded(void) {
     return failure;
 }
 
-/* `failure`: what is said of a message that was published once. What is stored is most likely this
- * message itself if it was published again, since no ack came. */
+/* `failure`: the one of a message that was published once. The stored message is most likely this
+ * one itself if it was published again, since no ack came. */
 static struct failure uncompared(const struct gateway *gateway,
                                  const struct parley_protocol *protocol,
                                  enum publication_repeat repeat, bool is_again,
@@ -179,8 +179,8 @@ static void end_same(struct duplicate *duplicate, const struct jetstream_held *h
     end(duplicate, &answer);
 }
 
-/* Retention may have removed it within the window: then what was sent is all that is known of it.
- */
+/* Retention may have removed it within the window: then the message sent is all that is known of
+ * it. */
 static void decide(struct duplicate *duplicate, const struct jetstream_held *held) {
     char digest[HEADER_VALUE_MAX + 1];
     if (held->found == JETSTREAM_HELD_UNKNOWN) {
@@ -215,7 +215,8 @@ static void fail_line(struct gateway *gateway) {
     }
 }
 
-/* What does not fit now is asked when the next answer comes; if none will, it has failed. */
+/* A question that does not fit now is sent when the next answer comes; if none will, it has failed.
+ */
 static void ask_on(struct gateway *gateway) {
     struct duplicates *duplicates = &gateway->duplicates;
     struct duplicate *first;

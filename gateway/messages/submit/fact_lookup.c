@@ -7,8 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* A verdict says where the message would go, but never waits for it. Of the messages themselves
- * nobody wants to know that. */
+/* A verdict names the destination of the message, but never waits for it. It is not asked for of
+ * published messages. */
 static bool wants_subject(const struct request_options *options) {
     return options->task == INGEST_FORWARD ||
            (options->task == INGEST_VALIDATE && options->emit != EMIT_MESSAGES &&
@@ -56,7 +56,7 @@ static void ask(struct fact_lookup *lookup, int64_t delay_ms) {
     }
 }
 
-/* ---- what a request reads once ---- */
+/* ---- facts that a request reads once ---- */
 
 /* Those that waited in line for a reading that failed do not wait once more, each on its own. */
 static void ask_log(struct fact_lookup *lookup) {

@@ -19,7 +19,7 @@ struct failure failure_of_status(enum parley_status status) {
     return failure(PROBLEM_INTERNAL, parley_status_text(status));
 }
 
-/* `trouble` NULL: nothing is known. */
+/* `trouble` is NULL if none is known. */
 static struct failure unavailable(const char *trouble) {
     struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
     snprintf(failure.detail, sizeof failure.detail,
@@ -91,7 +91,7 @@ struct failure failure_of_upload(const struct object_put *put) {
     return unavailable(put->error[0] != '\0' ? put->error : NULL);
 }
 
-/* It may or may not be stored: what happened, and what to do about it. */
+/* Describes a message that may or may not be stored: the reason, and the advice. */
 static struct failure unsure(const struct request_options *options,
                              const struct publication_mark *mark, enum retry_time time,
                              const char *what) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What handlers share on one reactor. */
+/* Shared by handlers on one reactor. */
 
 #include "gateway.h"
 
-/* What most messages need, and use again. */
+/* The memory that most messages need, and use again. */
 enum { PAYLOAD_KEPT_BYTES = 64 * 1024, ARENA_KEPT_BYTES = 8 * 1024 };
 
 static size_t index_of(const struct parley_protocol *protocol) {

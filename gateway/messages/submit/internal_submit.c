@@ -151,7 +151,7 @@ static void begin(struct internal_submit *sending) {
         submit(sending, &(struct verdict){.message = message, .slice = &slice}, &route);
         return;
     }
-    /* What nothing decides on is not sent like this. */
+    /* Messages on which nothing decides are not sent like this. */
     const struct failure failure =
         failure_of_status(status != PARLEY_OK ? status : PARLEY_E_UNSUPPORTED);
     end_with(sending, &failure);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See object_upload.h. JSON on one line is its own payload, and goes to the store from where it is;
- * what has to be converted takes memory of its own meanwhile, which counts as what is gathered. */
+/* See object_upload.h. JSON on one line is its own payload, and is uploaded in place; a message
+ * that must be converted takes memory of its own until then, which counts as gathered. */
 
 #include "object_upload.h"
 
@@ -70,8 +70,8 @@ static struct parley_bytes without_line_end(struct parley_bytes text) {
     return text;
 }
 
-/* Encodes within so much memory, which is taken from what may be gathered, where the message itself
- * is, too.  Returns: PARLEY_E_LIMIT: it does not suffice, or there is not so much (room). */
+/* Encodes within so much memory, which counts as gathered, as does the message itself.  Returns:
+ * PARLEY_E_LIMIT: it does not suffice, or there is not so much (room). */
 static enum parley_status encode_within(struct object_upload *deposit, struct budget *budget,
                                         struct parley_message *message, size_t bytes,
                                         struct parley_buffer *payload) {
@@ -191,7 +191,7 @@ void object_upload_finish(struct object_upload *deposit, struct budget *budget) 
 /* ---- when the request began ---- */
 
 enum {
-    BEGIN_BYTES_MIN = 4096, /* what is shorter arrives with its head */
+    BEGIN_BYTES_MIN = 4096, /* a shorter one arrives with its head */
     BEGIN_MS_MIN = 100,     /* what arrives faster than NATS answers takes no time */
 };
 

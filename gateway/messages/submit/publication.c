@@ -28,8 +28,8 @@ static enum parley_status add(struct publication *out, const char *name, const c
 
 static const char hex_digits[] = "0123456789ABCDEF";
 
-/* CloudEvents' HTTP binding, section 3.1.3.2: what is not printable ASCII, a blank, a double quote
- * and a percent sign are percent-encoded. */
+/* CloudEvents' HTTP binding, section 3.1.3.2: characters other than printable ASCII, a blank, a
+ * double quote and a percent sign are percent-encoded. */
 static bool is_plain(char c) {
     return c > 0x20 && c < 0x7F && c != '"' && c != '%';
 }
@@ -101,7 +101,8 @@ void publication_encode(struct parley_bytes text, struct parley_buffer *out) {
 
 /* ---- digests ---- */
 
-/* Whose message it is, where only the request says that: the agent, and the side that sends it. */
+/* The owner of the message, where only the request names it: the agent, and the side that sends it.
+ */
 static struct parley_bytes author_of(const struct publication *publication) {
     const struct parley_route *route = &publication->route;
     return route->agent.data != NULL ? route->source : (struct parley_bytes){0};
@@ -225,8 +226,8 @@ static enum parley_status identify(struct publication *out, struct parley_messag
     return PARLEY_OK;
 }
 
-/* What may lie in an object store has an id that others name. It is the same for the same message
- * of an agent, wherever that lies. */
+/* A message that may be in an object store has an id that others name. It is the same for the same
+ * message of an agent, wherever that is stored. */
 static enum parley_status name_event(struct publication *out, struct parley_message *message,
                                      struct parley_bytes payload,
                                      const struct publication_object *object) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The payload is what was sent, byte for byte; all that is known of it is in headers, of bounded
- * length and percent-encoded, since most of it comes from the sender. */
+/* The payload is the refused text, byte for byte; its description is in headers, of bounded length
+ * and percent-encoded, since most of it comes from the sender. */
 
 #include "quarantine.h"
 
@@ -23,7 +23,7 @@ enum {
     SUBJECT_MAX = 512,
 };
 
-/* What becomes the headers.  Owns: the texts, until `finish`. */
+/* The values of the headers.  Owns: the texts, until `finish`. */
 struct note {
     struct bus_header headers[HEADERS_MAX];
     size_t header_count;

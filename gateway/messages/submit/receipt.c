@@ -2,7 +2,7 @@
 
 #include "receipt.h"
 
-/* What the members are written from. */
+/* The sources of the members. */
 struct facts {
     size_t number;
     enum result_status status;
@@ -21,7 +21,7 @@ static const struct parley_bytes status_names[RESULT_STATUS_COUNT] = {
     [RESULT_INVALID] = QUOTED("invalid"),
     [RESULT_FAILED] = QUOTED("failed")};
 
-/* ---- members, each with what comes before it ---- */
+/* ---- members, each with its comma ---- */
 
 static void write_text_or_null(struct parley_buffer *out, struct parley_bytes text) {
     if (text.data != NULL) {
@@ -109,13 +109,13 @@ static void write_traceparent(const struct facts *facts, struct parley_buffer *o
 
 /* ---- all members, in their order: a new one is a line here, and its function ---- */
 
-/* What is known of every result. */
+/* Writes the members of every result. */
 static void write_of_result(const struct facts *facts, struct parley_buffer *out) {
     write_line(facts, out);
     write_status(facts, out);
 }
 
-/* What the message says: noted before it is published. */
+/* Writes the members of the message: noted before it is published. */
 static void write_of_message(const struct facts *facts, enum receipt_form form,
                              struct parley_buffer *out) {
     if (form == RECEIPT_OBJECT) {
@@ -132,7 +132,7 @@ static void write_of_message(const struct facts *facts, enum receipt_form form,
     }
 }
 
-/* What its ack says. The warnings follow, which were noted. */
+/* Writes the members of its ack. The noted warnings follow. */
 static void write_of_ack(const struct facts *facts, enum receipt_form form,
                          struct parley_buffer *out) {
     write_stream(facts, out);
@@ -210,7 +210,7 @@ void receipt_change_warnings(struct receipt *receipt, struct parley_bytes warnin
 void receipt_write(const struct receipt *receipt, const struct receipt_place *place,
                    struct parley_buffer *out) {
     const struct parley_buffer *text = &receipt->text;
-    if (text->has_failed) { /* what was copied of it may be short of members_end */
+    if (text->has_failed) { /* the copied part may end before members_end */
         out->has_failed = true;
         return;
     }

@@ -8,7 +8,7 @@
 #include "log.h"
 #include "quarantine.h"
 
-/* Returns: NULL: none. */
+/* Returns: NULL if there is none. */
 static const struct parley_rule *rule_to_log(const struct parley_findings *findings) {
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_rule *rule = findings->items[i].rule;
@@ -19,7 +19,7 @@ static const struct parley_rule *rule_to_log(const struct parley_findings *findi
     return NULL;
 }
 
-/* Not what the rule says of the value: that would have a part of the payload. */
+/* Without the rule's text on the value: that would have a part of the payload. */
 static void log_refused(const struct request_options *options, const struct http_request *request,
                         const struct verdict *verdict, const struct parley_rule *rule) {
     struct parley_message *message = verdict->message;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Receives the body, reaches a verdict, and either says what is wrong, or converts the message, or
- * has it published. */
+/* Receives the body, reaches a verdict, and then reports the errors, converts the message, or
+ * publishes it. */
 
 #include "single.h"
 
@@ -84,7 +84,7 @@ static void finish_submitted(struct single *single, const struct submission_outc
     }
 }
 
-/* What is uploaded was converted from it, and the receipt is noted. */
+/* The upload was converted from it, and the receipt is noted. */
 static void drop_converted(struct single *single) {
     if (single->submission.phase == SUBMISSION_UPLOADING && single->offload->payload.length > 0) {
         single_drop_body(single);
@@ -197,7 +197,7 @@ static void submit_or_finish(struct single *single, const struct verdict *verdic
     }
 }
 
-/* An invalid message. Without a client nobody reads why, but it may halt. */
+/* Handles an invalid message. Without a client no one reads the reason, but it may halt. */
 static void refuse(struct single *single, const struct verdict *verdict) {
     struct parley_message *message = verdict->message;
     const bool is_oversize =
@@ -282,9 +282,9 @@ static void refuse_overloaded(struct single *single) {
     problem_respond(single->request, failure.problem, failure.detail);
 }
 
-/* The rest of a large body lies in pages of 2 MiB, where the system has them: 100 MB in pages of
- * 4 KiB are 24,000 page faults, and freeing them holds the reactor for 8 ms. Its beginning does
- * not, since a client that only announces a large body would take 2 MiB with its first byte. */
+/* The rest of a large body is in pages of 2 MiB, where the system has them: 100 MB in pages of 4
+ * KiB are 24,000 page faults, and freeing them holds the reactor for 8 ms. Its beginning does not,
+ * since a client that only announces a large body would take 2 MiB with its first byte. */
 static void make_room_for_large(struct single *single, size_t bytes_max) {
     struct parley_buffer *body = &single->body;
     const int64_t length = http_request_content_length(single->request);
@@ -298,7 +298,7 @@ static void make_room_for_large(struct single *single, size_t bytes_max) {
     }
 }
 
-/* Takes all of it, and keeps what it needs. */
+/* Takes all of it, and keeps the part that it needs. */
 static size_t single_body(void *state, struct parley_bytes bytes) {
     struct single *single = state;
     const size_t bytes_max = request_message_bytes_max(&single->options) + 1;
@@ -315,7 +315,7 @@ static size_t single_body(void *state, struct parley_bytes bytes) {
     return bytes.length;
 }
 
-/* What was not known at its beginning. */
+/* The members that were not known at its beginning. */
 static void charge_body(const struct single *single) {
     if (!single->options.meter.has_length) {
         rate_charge_charge(&single->options.meter, 0, single->body.length);
@@ -349,8 +349,8 @@ static void single_broken(void *state, const struct body_fault *fault) {
     on_verdict(single, &(struct verdict){.message = message, .slice = &slice, .status = status});
 }
 
-/* What was received whole is published, whether or not the client waits for it; but not if it waits
- * for NATS: the client was not answered, and sends it again. */
+/* A whole message is published, whether or not the client waits for it; but not if it waits for
+ * NATS: the client was not answered, and sends it again. */
 static void single_closed(void *state) {
     struct single *single = state;
     single->request = NULL;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the client of one message is answered. */
+/* Answers the client of one message. */
 
 #include <stdio.h>
 
@@ -171,7 +171,7 @@ void single_answer_outcome(struct single *single, const struct submission_outcom
     case SUBMISSION_FAILED:
         answer_failure(single, &outcome->failure, outcome->members);
         break;
-    case SUBMISSION_UNCOMPARED: /* nobody reads it */
+    case SUBMISSION_UNCOMPARED: /* no one reads it */
         break;
     }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See submission.h. What is done here is all that most messages need; what earlier messages have to
- * do with one is in deciding.c. */
+/* See submission.h. Most messages need only this file; decisions of earlier messages on one are in
+ * deciding.c. */
 
 #include "submission.h"
 
@@ -344,7 +344,7 @@ static enum submission_step hand_over(struct submission *submission, const struc
     return SUBMISSION_GOES;
 }
 
-/* A message that leaves a fact may have to be looked at again. */
+/* A message that leaves a fact may be examined again. */
 static void tell_sent(struct submission *submission) {
     const struct submission_events *events = submission->submitter->events;
     const bool is_done =
@@ -354,7 +354,7 @@ static void tell_sent(struct submission *submission) {
     }
 }
 
-/* ---- what lies in an object store ---- */
+/* ---- messages with a part in an object store ---- */
 
 static bool needs_upload(const struct verdict *verdict) {
     return verdict->offload != NULL && verdict->offload->deposit.is_needed;

@@ -82,7 +82,7 @@ enum parley_status verdict_encode(const struct verdict *verdict, struct parley_b
     return verdict->message->protocol->encode(verdict->message, out);
 }
 
-/* The worker pool has found the size of what it checked. */
+/* The worker pool has measured the message that it checked. */
 enum parley_status verdict_warn_of_size(const struct request_options *options,
                                         const struct verdict *verdict) {
     struct gateway *gateway = options->gateway;

@@ -16,8 +16,8 @@ struct stream_tail {
     void (*known)(struct stream_tail *rest, uint64_t first);
 };
 
-/* Asks for the number of messages from this sequence on, unless that is under way. Without an
- * answer nothing is called. */
+/* Asks for the first message from this sequence on, unless that is under way. Without an answer
+ * nothing is called. */
 void stream_tail_ask(struct stream_tail *rest, const struct stream_hub *hub, uint64_t from);
 /* For `known`.  Returns: the bound, which is a last sequence, or a lower one with the same messages
  * up to it. */
