@@ -117,7 +117,7 @@ bool json_string_decode(struct parley_arena *arena, struct parley_bytes raw,
     return true;
 }
 
-/* In UTF-8, what the valid escape from `at` to `after` means. */
+/* Decodes the valid escape from `at` to `after` into UTF-8. */
 static size_t escaped_bytes(const char *at, const char *after) {
     enum { ESCAPED_UNIT_BYTES = 6 };
     if (at[1] != 'u') {

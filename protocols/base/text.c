@@ -130,7 +130,7 @@ struct moment {
     int offset_minutes;
 };
 
-/* What follows the seconds: a fraction, if any, and the offset. */
+/* Reads the part after the seconds: a fraction, if any, and the offset. */
 static bool read_offset(struct parley_bytes rest, struct moment *out) {
     size_t i = 0;
     out->fraction = 0;

@@ -47,7 +47,7 @@ struct delta {
     struct parley_value values[MEMBER_COUNT];
     struct parley_value payload[PAYLOAD_MEMBER_COUNT];
 
-    size_t depth; /* of what is reported */
+    size_t depth; /* of the findings reported */
     int index;    /* of the member whose value comes next */
 };
 
@@ -62,7 +62,7 @@ static int index_of(const char *const *names, struct parley_bytes name) {
     return -1;
 }
 
-/* Of duplicate keys the last one counts. */
+/* The last one of duplicate keys counts. */
 static bool on_value(void *context, const struct parley_value *value) {
     struct delta *delta = context;
     bool is_entered = false;

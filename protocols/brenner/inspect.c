@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What rows of the table cannot check: which sections a body has. Also, which of two members of an
- * envelope is read: a member or its alias. */
+/* Checks what rows of the table cannot: the sections of a body. Also chooses which of two members
+ * of an envelope is read: a member or its alias. */
 
 #include "text.h"
 #include "delta.h"
@@ -291,7 +291,7 @@ static void note_speaker(const struct brenner_section *section, const char *head
     findings->speaker_at = section->at;
 }
 
-/* Any section of that name counts, since a reader may take any. What is empty is a finding of its
+/* Any section of that name counts, since a reader may take any. An empty one is a finding of its
  * own. */
 static void find_other_speaker(enum brenner_type type, struct parley_bytes only,
                                const struct brenner_body *body, struct body_findings *findings) {

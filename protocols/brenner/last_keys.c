@@ -14,7 +14,7 @@
 /* A member, in the order of the text. */
 struct entry {
     struct parley_bytes token; /* the key as it is written … */
-    struct parley_bytes key;   /* … and what it means */
+    struct parley_bytes key;   /* … and its meaning */
     struct parley_bytes value;
     size_t object; /* the number of its object */
     size_t number; /* its own */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Reading a Markdown message. It is converted to JSON, which the engine checks; only places are
- * mapped back to the Markdown by what is kept here. */
+ * mapped back to the Markdown by the data kept here. */
 
 #include "markdown.h"
 
@@ -14,7 +14,7 @@
 #include "walk.h"
 #include "front_matter_accept.h"
 
-/* What the arena needs in addition: the JSON, in which a byte may become six, again with what stamp
+/* The further needs of the arena: the JSON, in which a byte may become six, again with what stamp
  * adds; and the places of members. */
 enum { ARENA_BYTES_PER_BYTE = 12, ARENA_BYTES_PER_FRONT_MATTER_BYTE = 16 };
 
@@ -225,7 +225,7 @@ static bool has_other_speaker(const struct parley_message *message) {
 }
 
 /* Whether the message certainly keeps every rule. Its body is not copied. If it is not sure, it
- * keeps only what was found in the body. */
+ * keeps only the findings of the body. */
 static bool accepts(struct parley_message *message, const struct parts *parts) {
     if (parts->yaml.data == NULL || parts->is_open || message->options.stamp ||
         text_utf8_prefix(parts->body) < parts->body.length) {
@@ -425,6 +425,6 @@ enum parley_status markdown_validate(struct parley_message *message) {
             finding->at = in_document(body, in_body);
         }
     }
-    message->stamp_offset = message->stamp_length = 0; /* offsets are in what was sent */
+    message->stamp_offset = message->stamp_length = 0; /* offsets are in the text sent */
     return findings_locate(message);
 }

@@ -13,7 +13,7 @@
 /* libyaml allows keys of at most 1,024 characters, and a byte becomes at most six. */
 enum { IMPLICIT_KEY_BYTES_MAX = 128 };
 
-/* What YAML 1.1 readers do not read as text. */
+/* Words that YAML 1.1 readers do not read as text. */
 static bool is_word_of_yaml(struct parley_bytes text) {
     static const char *const words[] = {"y",  "n",   "yes",  "no",    "true",
                                         "on", "off", "null", "false", NULL};
@@ -137,7 +137,7 @@ bool markdown_is_derived(struct parley_bytes key) {
            parley_bytes_equal(key, PARLEY_BYTES("deltas"));
 }
 
-/* `out_body`: the token of the body; data NULL: there is none. */
+/* `out_body`: the token of the body; data NULL if there is none. */
 static enum parley_status append_members(struct parley_buffer *out, struct json_members *members,
                                          struct parley_buffer *scratch,
                                          struct parley_bytes *out_body) {

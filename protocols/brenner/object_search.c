@@ -19,7 +19,7 @@
 #include "json_number.h"
 #include "json_string.h"
 
-/* What comes next. */
+/* The next token expected. */
 enum phase {
     FIRST_KEY, /* or the closing brace */
     KEY,
@@ -35,7 +35,7 @@ enum phase {
 /* An object that is open. */
 struct object {
     uint32_t at;
-    uint32_t arrays; /* that are open in it, around what comes next */
+    uint32_t arrays; /* that are open in it, around the next token */
     uint32_t seen;   /* of the names */
     uint32_t found;  /* how many had been found before it */
 };
@@ -87,7 +87,7 @@ static void open_object(struct search *search, struct reading *reading, size_t a
     reading->phase = FIRST_KEY;
 }
 
-/* Ends a reading, and reports what was found in it. */
+/* Ends a reading, and reports its objects. */
 static void end_reading(struct search *search, struct reading *reading) {
     for (size_t i = 0; i < found_count(reading); i++) {
         uint32_t at;
@@ -98,8 +98,8 @@ static void end_reading(struct search *search, struct reading *reading) {
     parley_buffer_clear(&reading->objects);
 }
 
-/* An object with all members is whole: what was found inside it does not count, nor what the other
- * reading has begun inside it. */
+/* An object with all members is whole: objects found inside it do not count, nor those that the
+ * other reading has begun inside it. */
 static void keep_found(struct search *search, struct reading *reading, struct object object) {
     struct reading *other = &search->readings[reading == &search->readings[0]];
     if (is_alive(other) && object_at(other, 0)->at > object.at) {

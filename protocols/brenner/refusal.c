@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The Validation Error body (brenner-message-bodies.md, Error Responses). Quoted text is escaped
- * and stays on one line: what a sender wrote never becomes Markdown. */
+ * and stays on one line: a sender's text never becomes Markdown. */
 
 #include "markdown.h"
 
@@ -95,7 +95,7 @@ static bool text_of(struct parley_bytes value, struct parley_buffer *scratch,
     return true;
 }
 
-/* Appends what the member `name` of the message says, if it is text. */
+/* Appends the member `name` of the message, if it is text. */
 static void append_member(struct parley_buffer *out, struct parley_bytes message,
                           struct parley_bytes name) {
     struct json_members members = {.rest = message};
@@ -128,7 +128,7 @@ static void append_name(struct parley_buffer *out, const struct parley_message *
     parley_buffer_text(out, out->length > start ? "\n\n" : "No id or subject could be read.\n\n");
 }
 
-/* ---- what is wrong ---- */
+/* ---- the findings ---- */
 
 static bool is_error(const struct parley_finding *finding) {
     return finding->rule->severity == PARLEY_ERROR;

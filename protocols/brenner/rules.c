@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The rules of Brenner message bodies. docs/protocols/brenner.md says how they follow from the
- * protocol's document. What is about the Markdown of a body is asked in inspect.c and delta.c. */
+ * protocol's document. Rules on the Markdown of a body are checked in inspect.c and delta.c. */
 
 #include "brenner.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* One pass over the text of JSON, which asks the rules by accept.h, and, for a protocol that
- * inspects sizes, adds up what the message would be as MessagePack.
+ * inspects sizes, adds up the message's size as MessagePack.
  *
  * Functions that read return where they stopped; NULL: not sure. */
 
@@ -20,7 +20,7 @@ struct reader {
     const char *end;
     struct parley_value other; /* the current value, if it is not a fact */
     bool is_measuring;
-    size_t packed_bytes; /* of what was read, if it is measured */
+    size_t packed_bytes; /* of the text read, if it is measured */
 };
 
 /* Most texts have none. */

@@ -82,7 +82,7 @@ static enum parley_status find(struct parley_message *message, struct search *se
     return json_reader_read_again(message->text, &events, &message->arena);
 }
 
-/* A number, or one of the three names, ends where the text of no such value goes on. */
+/* A number, or one of the three names, ends at the first character that cannot continue it. */
 static size_t scalar_length(struct parley_bytes text) {
     size_t length = 0;
     while (length < text.length && strchr(",]} \n\r\t", text.data[length]) == NULL) {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* JSON in two ways. What keeps every row of the table is accepted in one pass (json_accept.h). All
- * else is read by the event reader: first, if that pass could not do so, for faults and for the
- * message's type, then for the rules, so that every finding has its place. No tree is made: a
- * message takes its own size and little more, and memory that is missing is a status. What goes on
- * is the text itself. */
+/* JSON in two ways. A message that keeps every row of the table is accepted in one pass
+ * (json_accept.h). All others are read by the event reader: first, if that pass could not do so,
+ * for faults and for the message's type, then for the rules, so that every finding has its place.
+ * No tree is made: a message takes its own size and little more, and memory that is missing is a
+ * status. The text itself is passed on. */
 
 #include "json_message.h"
 
@@ -30,7 +30,7 @@ static enum parley_status add_fault(struct parley_message *message,
                                                    .offset = fault->offset});
 }
 
-/* Reads the text by the event reader, and adds what is wrong with it. */
+/* Reads the text by the event reader, and adds its findings. */
 static enum parley_status look_for_fault(struct parley_message *message,
                                          const struct json_events *events, bool *out_has_fault) {
     struct json_fault fault;
@@ -60,7 +60,7 @@ static enum parley_status refuse_top_level(struct parley_message *message) {
 
 /* ---- reading ---- */
 
-/* What the top level of a text shows to one who passes by. */
+/* The members at the top level of a text. */
 struct outline {
     const struct parley_protocol *protocol;
     enum parley_kind kind; /* PARLEY_ABSENT: nothing has been read yet */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Fifteen digits are exact in a double, and so is a power of ten up to 10^22; one division rounds
- * once, as strtod does. Only what is longer, or has an exponent, is left to strtod. */
+ * once, as strtod does. Only longer numbers, and those with an exponent, are left to strtod. */
 
 #include "json_number.h"
 

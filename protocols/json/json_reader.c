@@ -50,7 +50,7 @@ static void keep_fault(struct reader *reader, enum json_flaw flaw, const char *a
     reader->has_fault = true;
 }
 
-/* What ends the reading.  Returns: false. */
+/* Ends the reading with a fault.  Returns: false. */
 static bool fail(struct reader *reader, enum json_flaw flaw, const char *at) {
     if (reader->has_fault) {
         reader->fault->is_contained &= json_flaws[flaw].rule != PARLEY_GW_PARSE;
@@ -67,7 +67,7 @@ static bool fail_syntax(struct reader *reader, enum json_flaw flaw, const char *
     return fail(reader, is_utf8 ? flaw : JSON_FLAW_UTF8, at);
 }
 
-/* A fault that leaves the structure intact: no more events are reported. */
+/* Notes a fault that leaves the structure intact: no further events are reported. */
 static void contain(struct reader *reader, enum json_flaw flaw, const char *at) {
     if (reader->has_fault) {
         return;
@@ -86,7 +86,7 @@ static bool out_of_memory(struct reader *reader) {
     return false;
 }
 
-/* What a text with escapes means.  Owns: *out is valid until the next call. */
+/* Decodes a text with escapes.  Owns: *out is valid until the next call. */
 static bool decode_briefly(struct reader *reader, struct parley_bytes raw,
                            struct parley_bytes *out) {
     parley_buffer_clear(&reader->decoded);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The life of a message in the library: limits, decode, stamp, validate, in this order, and the
- * verdict put into JSON. What a protocol does in each step is its own. */
+ * verdict put into JSON. Each protocol has its own hooks for the steps. */
 
 #include <parley/message.h>
 
@@ -10,7 +10,7 @@
 #include "text.h"
 #include "walk.h"
 
-/* What a message may need in addition to its text: a stamped copy, decoded strings, findings. */
+/* The memory of a message in addition to its text: a stamped copy, decoded strings, findings. */
 #define ARENA_BYTES_PER_TEXT_BYTE 8
 #define ARENA_BYTES_AT_LEAST (4u << 20)
 
@@ -176,7 +176,7 @@ static enum parley_status check_speaker(struct parley_message *message) {
     return other.name.data != NULL ? refuse_speaker(message, &other) : PARLEY_OK;
 }
 
-/* The last step, so that the other rules judge what was sent. */
+/* The last step, so that the other rules judge the text sent. */
 static enum parley_status escalate(struct parley_message *message) {
     const struct parley_protocol *protocol = message->protocol;
     return protocol->escalate != NULL && message->is_decoded && message->findings.has_error

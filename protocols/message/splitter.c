@@ -74,7 +74,7 @@ static bool keep(struct parley_splitter *splitter, struct parley_bytes part) {
     return !splitter->pending.has_failed;
 }
 
-/* A message ends with `tail`: in place if it is complete there, else appended to what was kept. */
+/* A message ends with `tail`: in place if it is complete there, else appended to the part kept. */
 static enum parley_split complete(struct parley_splitter *splitter, struct parley_bytes tail,
                                   struct parley_slice *out) {
     *out =
@@ -190,7 +190,7 @@ static bool is_inside(const struct parley_splitter *splitter) {
            splitter->state == IN_WORD;
 }
 
-/* What is wrong between elements, and what would make it right. */
+/* The fault between two elements, and its remedy. */
 enum flaw {
     NO_FLAW,
     NO_ARRAY,
@@ -496,7 +496,7 @@ static enum parley_split next_whole(struct parley_splitter *splitter, struct par
                                                            : PARLEY_SPLIT_MEMORY;
 }
 
-/* Also of no bytes: it is for the decoder to say what is missing. */
+/* Also of no bytes: the decoder reports what is missing. */
 static enum parley_split end_whole(struct parley_splitter *splitter, struct parley_slice *out) {
     if (splitter->state == DEAD) {
         return PARLEY_SPLIT_END;

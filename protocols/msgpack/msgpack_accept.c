@@ -20,9 +20,9 @@ struct reader {
     struct key_set spare;
 };
 
-/* ---- what the table says ---- */
+/* ---- rows of the table ---- */
 
-/* What is more than the kind of a value: some row asks for it, or it is a fact. */
+/* Whether more than the kind of a value is needed: some row checks it, or it is a fact. */
 static bool ask_value(struct reader *reader, const struct schema_node *node, unsigned kind,
                       struct msgpack_value *decoded, size_t offset) {
     struct parley_message *message = reader->accept.message;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reports the content of MessagePack that is known to have no fault. What the listener does not ask
- * for is skipped at almost no cost. */
+/* Reports the content of MessagePack that is known to have no fault. Values that the listener does
+ * not ask for are skipped at almost no cost. */
 
 #include <assert.h>
 

@@ -12,7 +12,7 @@
 
 #include "msgpack_read.h"
 
-/* What was not accepted has a fault; if it has none, there was no memory. */
+/* A text that was not accepted has a fault; if it has none, there was no memory. */
 static enum msgpack_result find_fault(struct parley_bytes bytes, struct parley_arena *arena,
                                       struct msgpack_fault *out_fault) {
     const enum msgpack_result result = msgpack_find_fault(bytes, arena, out_fault);
@@ -85,7 +85,7 @@ enum msgpack_result msgpack_read_inside(struct parley_bytes bytes, struct walk *
     switch (msgpack_accept_inside(walk->message, bytes, walk->base)) {
     case ACCEPT_RIGHT:
         return MSGPACK_READ;
-    case ACCEPT_INSPECTED: /* the inspection of what is inside is under way */
+    case ACCEPT_INSPECTED: /* the inspection of the inner text is under way */
     case ACCEPT_WHOLE:
         return walk_bytes(bytes, walk, arena) ? MSGPACK_READ : MSGPACK_MEMORY;
     case ACCEPT_UNSURE:

@@ -344,7 +344,7 @@ static bool add_map(struct reader *reader, size_t count) {
 #define msgpack_unpack_struct(name) struct template##name
 #define msgpack_unpack_func(type, name) static inline type template##name
 #define msgpack_unpack_callback(name) on##name
-#define msgpack_unpack_object char /* what it would build of each value */
+#define msgpack_unpack_object char /* the object that it would build for each value */
 #define msgpack_unpack_user struct reader *
 
 /* The template's return values for continuing and stopping. */

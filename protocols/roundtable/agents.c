@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the last heartbeat of a knight says of it. "Periodic health signal from each knight", every
- * 60 seconds (contract, heartbeat). */
+/* Reports a knight's last heartbeat. "Periodic health signal from each knight", every 60 seconds
+ * (contract, heartbeat). */
 
 #include <parley/agents.h>
 

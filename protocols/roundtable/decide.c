@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the facts of a task mean for a message about it (docs/protocols/roundtable.md#lifecycle).
+/* Decides on a message by the facts of its task (docs/protocols/roundtable.md#lifecycle).
  * They are asked in the order end, claim, request: a task that is over stays over, whichever agent
  * held it; one that is claimed is the holder's, whatever its request says.
  *
  * A message that is already stored, which its sender published straight to NATS, is decided by the
- * same rows: what would have been refused leaves no fact. */
+ * same rows: one that would have been refused leaves no fact. */
 
 #include "fact.h"
 
@@ -38,7 +38,7 @@ static enum parley_status keep(struct deciding *deciding, struct parley_buffer *
     return status;
 }
 
-/* "NAME" as JSON, or the word for what is not known. */
+/* Writes "NAME" as JSON, or the word for an unknown one. */
 static void write_or(struct parley_buffer *out, struct parley_bytes text, const char *otherwise) {
     if (text.data != NULL) {
         parley_buffer_json(out, text);
@@ -88,7 +88,7 @@ static void say_unknown(const struct deciding *deciding, struct parley_buffer *o
     parley_buffer_text(out, "no task.request with this id is known");
 }
 
-/* ---- what is against the lifecycle ---- */
+/* ---- violations of the lifecycle ---- */
 
 static void write_holder(const struct deciding *deciding, struct parley_buffer *out) {
     write_member(out, "holder", holder_of(deciding));
@@ -213,7 +213,7 @@ static enum parley_status object(struct deciding *deciding, const struct objecti
     return is_strict(deciding) ? refuse(deciding, objection) : warn(deciding, objection);
 }
 
-/* ---- what is published ---- */
+/* ---- messages that are published ---- */
 
 typedef void write_fact_fn(const struct deciding *deciding, struct parley_buffer *out);
 
@@ -316,7 +316,7 @@ static enum parley_status repeat_request(struct deciding *deciding) {
     return keep(deciding, &text, &deciding->out->members);
 }
 
-/* The fact of somebody who knew a request that the bucket does not know any more. */
+/* The fact of a gateway that knew a request which the bucket no longer has. */
 static const struct roundtable_fact *trace_of_request(const struct deciding *deciding) {
     const struct roundtable_task *task = &deciding->task;
     const enum roundtable_member known = ROUNDTABLE_MEMBER_REQUEST;
@@ -414,7 +414,7 @@ static bool is_requester(const struct deciding *deciding) {
     return from.data != NULL && parley_bytes_equal(from, deciding->from);
 }
 
-/* Whether it is the message that ended the task: what has been sent again is no late message. */
+/* Whether it is the message that ended the task: a repeated message is no late one. */
 static bool is_the_end(const struct deciding *deciding) {
     const struct roundtable_fact *end = &deciding->task.end;
     const struct parley_bytes id = roundtable_fact_text(end, ROUNDTABLE_MEMBER_END);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads and writes the facts of a task. A value is JSON of a single level; what is nested in it, or
- * unknown, is skipped. */
+/* Reads and writes the facts of a task. A value is JSON of a single level; nested and unknown
+ * members are skipped. */
 
 #include "fact.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What answers a message that a task's life does not allow (decide.c). */
+/* The refusals of messages that a task's lifecycle does not allow (decide.c). */
 
 #include "roundtable.h"
 

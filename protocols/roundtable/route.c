@@ -54,7 +54,7 @@ static enum parley_status reply_domain(struct parley_message *message, struct pa
     return PARLEY_OK;
 }
 
-/* Without a lifecycle only the domain of a reply has to be known. */
+/* Without a lifecycle only the domain of a reply is needed. */
 static enum parley_status ask_facts(struct parley_message *message, struct parley_bytes task_id,
                                     struct parley_route *out) {
     struct parley_bytes *keys = out->fact_keys;

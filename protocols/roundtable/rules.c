@@ -34,7 +34,7 @@
     "^" NUMBER "\\." NUMBER "(\\." NUMBER "(-" PRE_RELEASE "(\\." PRE_RELEASE ")*)?"               \
     "(\\+" BUILD "(\\." BUILD ")*)?)?$"
 
-/* What a result must be if the task is completed: the row's own test comes last. */
+/* The conditions on the result of a completed task: the row's own test comes last. */
 #define COMPLETED                                                                                  \
     { .field = ROUNDTABLE_STATUS, .asks = PARLEY_IS_TEXT, .text = "completed" }
 #define HAS_RESULT                                                                                 \

@@ -99,7 +99,7 @@ static const char *state_of(const struct roundtable_task *task, int64_t now_seco
     return states[state] != NULL ? states[state] : "failed"; /* it has ended somehow */
 }
 
-/* Without its message it cannot be given to anybody: it was asked for through an older gateway. */
+/* Without its message it cannot be given to an agent: it was requested through an older gateway. */
 static bool is_known_whole(const struct parley_work *work) {
     return work->task.data != NULL && work->streams[PARLEY_WORK_REQUEST].data != NULL &&
            work->sequences[PARLEY_WORK_REQUEST] != 0;

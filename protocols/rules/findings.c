@@ -120,7 +120,7 @@ static int by_offset(const void *left, const void *right) {
     return ((*a)->offset > (*b)->offset) - ((*a)->offset < (*b)->offset);
 }
 
-/* From an offset in what was read to one in what was sent. */
+/* Maps an offset in the text read to one in the text sent. */
 static size_t sent_offset(const struct parley_message *message, size_t offset) {
     if (offset >= message->stamp_offset + message->stamp_length) {
         return offset - message->stamp_length;
@@ -128,7 +128,7 @@ static size_t sent_offset(const struct parley_message *message, size_t offset) {
     return offset > message->stamp_offset ? message->stamp_offset : offset;
 }
 
-/* The offset in the body of `offset` in what was read. */
+/* The offset in the body of `offset` in the text read. */
 static struct parley_position byte_position(const struct parley_message *message, size_t offset) {
     return (struct parley_position){PARLEY_IN_BYTES,
                                     message->origin.column + sent_offset(message, offset)};

@@ -403,7 +403,7 @@ static void append_ids(const struct writer *writer, enum schema_form form, const
     }
 }
 
-/* What the schema does not express, by the reason. */
+/* The rows that the schema does not express, by the reason. */
 static void append_rest(const struct writer *writer, struct parley_buffer *out) {
     const char *separator = "";
     parley_buffer_text(out, "Checked by parley only: ");

@@ -20,7 +20,7 @@ static void write_type_names(struct writer *writer, uint32_t types) {
     parley_buffer_char(writer->out, ']');
 }
 
-/* Opens a subschema of the value at `path`, which must be there, up to what is said of the value.
+/* Opens a subschema of the value at `path`, which must be there, up to the conditions on the value.
  * Returns: the depth to which close_path() goes back. */
 static unsigned open_path(struct writer *writer, const char *path) {
     const unsigned depth = writer->depth;

@@ -23,7 +23,7 @@ enum {
 /* The rows of the automaton follow each other: for each class the index of the next row, and last
  * whether the state accepts. */
 struct pattern {
-    bool is_open_ended; /* no $: what follows does not matter */
+    bool is_open_ended; /* no $: any text may follow */
     size_t class_count;
     uint8_t classes[BYTES]; /* bytes of one class are the same to the expression */
     const uint32_t *rows;

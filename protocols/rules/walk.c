@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The rule engine: checks each row of the table at its place, in one pass over what a reader
- * reports. A row may apply to some message types only, and the type may come last in the document:
- * so a finding is kept with its types, and dropped at the end if the message has another type. */
+/* The rule engine: checks each row of the table at its place, in one pass over the values that a
+ * reader reports. A row may apply to some message types only, and the type may come last in the
+ * document: so a finding is kept with its types, and dropped at the end if the message has another
+ * type. */
 
 #include "walk.h"
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the last messages of an agent, and those to it, say of it. Agents beat every second, and
- * make a checkpoint every five minutes (schema, Heartbeat, Checkpoint Request). Snapshots, which
+/* Reports the last messages of an agent, and those to it. Agents beat every second, and make a
+ * checkpoint every five minutes (schema, Heartbeat, Checkpoint Request). Snapshots, which
  * checkpoint and restore contain, are not read: the size of a checkpoint is known without it. */
 
 #include <parley/agents.h>
@@ -39,7 +39,7 @@ static enum parley_status report_checkpoint(const struct parley_agent_report *of
     return parley_buffer_status(out);
 }
 
-/* An object with when it was said, and members of the message (NULL: none). */
+/* Writes an object with the time of the message, and members of it (NULL for none). */
 static enum parley_status report_object(const struct parley_agent_report *of, const char *name,
                                         const struct json_member *members,
                                         struct parley_buffer *out) {

@@ -26,7 +26,7 @@ struct unpacking {
     ZSTD_DCtx *zstd;
     struct parley_bytes text;
     size_t at;      /* in the text: how much was taken */
-    size_t size;    /* the size so far, without what is in `scratch` */
+    size_t size;    /* the size so far, without the content of `scratch` */
     bool has_ended; /* a frame of zstd did, and nothing follows as yet */
     struct parley_arena *arena;
     struct checkpoint_fault *fault;
@@ -50,7 +50,7 @@ static enum checkpoint_result say(struct parley_arena *arena, struct checkpoint_
     return fault->message != NULL ? CHECKPOINT_FAULT : CHECKPOINT_MEMORY;
 }
 
-/* ---- unpacking; these return whether to go on, and else `result` says why not ---- */
+/* ---- unpacking; these return whether to continue, and else `result` says why not ---- */
 
 static bool decode_piece(struct unpacking *unpacking, ZSTD_inBuffer *out) {
     const char *text = unpacking->text.data + unpacking->at, *end = text;
@@ -134,7 +134,7 @@ static bool decompress(struct unpacking *unpacking, ZSTD_outBuffer *out) {
     return unpacking->has_ended;
 }
 
-/* What fits into the scratch is not decompressed twice. */
+/* Text that fits into the scratch is not decompressed twice. */
 static bool unpack(struct unpacking *unpacking, struct parley_buffer *out) {
     ZSTD_outBuffer scratch = {unpacking->scratch, SCRATCH, 0};
     if (!decompress(unpacking, &scratch)) {

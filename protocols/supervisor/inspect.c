@@ -25,7 +25,7 @@ static const size_t payload_bytes_max[SUPERVISOR_TYPE_COUNT] = {
 /* In message->derived, once there is something to keep. */
 struct inspection {
     bool is_unpacked;
-    struct checkpoint_fault fault; /* of the compressed data; message NULL: none */
+    struct checkpoint_fault fault; /* of the compressed data; message is NULL for none */
     struct parley_findings inside; /* else: the findings about its content */
 };
 
@@ -107,7 +107,7 @@ static enum parley_status inspect_size(struct parley_message *message, bool shou
 
 /* ---- compressed data ---- */
 
-/* Keeps what the walk inside added to the findings since `before`, and takes it out again. */
+/* Keeps the findings that the walk inside added since `before`, and removes them from the list. */
 static enum parley_status keep_findings(struct parley_message *message,
                                         const struct parley_findings *before,
                                         struct parley_findings *out) {
@@ -128,7 +128,7 @@ static enum parley_status keep_findings(struct parley_message *message,
 }
 
 /* Findings contain paths, and keys may be as large as the decompressed data, which the message's
- * limit does not account for. What is left of the limit for the rest: */
+ * limit does not account for. The rest of the limit: */
 enum { RESERVED = 512 << 10 };
 
 static enum parley_status read_inside(struct parley_message *message, struct parley_bytes bytes,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a restore is composed of: the data of a checkpoint, and the entries of the write-ahead log.
- * Source: schema, Restore Command; docs/protocols/supervisor.md#restore. */
+/* Composes a restore from the data of a checkpoint and the entries of the write-ahead log. Source:
+ * schema, Restore Command; docs/protocols/supervisor.md#restore. */
 
 #include <parley/restore.h>
 
@@ -114,7 +114,7 @@ static enum parley_status copy_json(struct parley_bytes json, struct parley_buff
     return PARLEY_OK;
 }
 
-/* It was valid when it was stored; anybody may have stored it. */
+/* It was valid when it was stored; any client may have stored it. */
 static enum parley_status append_inside(struct parley_bytes inside, struct parley_arena *arena,
                                         struct parley_buffer *out) {
     if (msgpack_begins(inside)) {
@@ -164,7 +164,7 @@ struct entries {
     struct parley_buffer *out, *runs;      /* NULL: only the first number is */
     struct parley_log_run run;             /* not in `runs` so far, if has_run */
     bool has_run;
-    size_t depth;                      /* of what is being read */
+    size_t depth;                      /* of the entry being read */
     size_t entry_depth;                /* of an entry's members; 0: outside of one */
     size_t offset;                     /* of the entry */
     bool is_data, has_number, is_read; /* the first number is */

@@ -8,7 +8,7 @@
 
 #include "text.h"
 
-/* ---- what the subject says of a message that is read again ---- */
+/* ---- the subject of a message that is read again ---- */
 
 /* Takes one token off the front of `*rest`, with the dot after it. */
 static struct parley_bytes next_token(const char **rest) {

@@ -38,7 +38,7 @@ static bool may_have_object(const struct parley_options *options) {
 #define IS_COMPRESSED                                                                              \
     { .field = SUPERVISOR_COMPRESSED, .asks = PARLEY_IS_TRUE }
 
-/* What version 2 brought ("metadata and compression support": schema, Versioning). */
+/* Additions of version 2 ("metadata and compression support": schema, Versioning). */
 static bool is_of_version_2(const struct parley_facts *facts) {
     const struct parley_value *version = &facts->values[SUPERVISOR_VERSION];
     const bool has_new_members = facts->values[SUPERVISOR_METADATA].kind != PARLEY_ABSENT ||

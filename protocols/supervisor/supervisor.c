@@ -177,7 +177,8 @@ static const struct parley_objects objects = {.bucket = "parley_checkpoints",
                                               .member = "data",
                                               .begin_ack = begin_ack};
 
-/* The state of an agent, and its log: what a restore is made of, and the restore itself. */
+/* The types that a restore is made of: the state of an agent and its log; and the restore itself.
+ */
 #define PRIVATE_TYPES                                                                              \
     (1u << SUPERVISOR_CHECKPOINT | 1u << SUPERVISOR_WAL_ENTRY | 1u << SUPERVISOR_WAL_BATCH |       \
      1u << SUPERVISOR_RESTORE)

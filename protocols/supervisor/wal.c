@@ -71,7 +71,7 @@ static bool is_sequence(const struct parley_value *value) {
     return value->kind == PARLEY_NUMBER && value->number >= 0 && value->number <= SEQUENCE_MAX;
 }
 
-/* ---- what a stored message says ---- */
+/* ---- members of a stored message ---- */
 
 struct last {
     uint64_t sequence;
@@ -172,7 +172,7 @@ static enum parley_status judge(struct parley_message *message, struct judging *
     return status;
 }
 
-/* ---- what follows ---- */
+/* ---- the decision ---- */
 
 static struct parley_bytes keep(struct parley_message *message, const char *text) {
     return parley_bytes_of(parley_arena_copy(&message->arena, parley_bytes_of(text)));

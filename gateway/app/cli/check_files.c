@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* In a folder, files are chosen by their extension; links, hidden files and what package managers
- * install are left out, as linters do. What is named itself is always read. */
+/* In a folder, files are chosen by their extension; links, hidden files and files of package
+ * managers are left out, as linters do. A file named itself is always read. */
 
 #include "check_files.h"
 

@@ -173,8 +173,8 @@ static enum parley_status find_signature(struct check_input *input) {
 
 enum guess { GUESS_UNKNOWN, GUESS_ARRAY, GUESS_LINES, GUESS_ONE };
 
-/* What the head shows. `*from`: the length that was searched for the end of the first line, so that
- * it is not searched again when a pipe delivers it byte by byte. */
+/* Detects the kind from the head. `*from`: the length that was searched for the end of the first
+ * line, so that it is not searched again when a pipe delivers it byte by byte. */
 static enum guess guess(const struct check_input *input, size_t *from) {
     const struct parley_bytes head = parley_buffer_bytes(&input->head);
     const bool is_last = is_head_whole(input);
@@ -286,7 +286,7 @@ void check_input_look_ahead(struct check_input *input, const struct parley_schem
     input->options = options;
 }
 
-/* What was read so far can end within a line. */
+/* The part read so far can end within a line. */
 static void begin_ahead(struct check_input *input) {
     if (input->schema != NULL && input->splitter.framing == PARLEY_FRAMING_LINES) {
         input->ahead = check_ahead_create(input->fd, input->schema, input->codec, input->options,

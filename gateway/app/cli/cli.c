@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the subcommands share. */
+/* Shared by the subcommands. */
 
 #include "cli.h"
 

@@ -83,7 +83,7 @@ static int take_flag(struct check_session *session, const char *name, const char
     return check_session_switch(name, value, &session->reads_rejected);
 }
 
-/* What was refused and would pass now. */
+/* Counts refused messages that would pass now. */
 static void report_pass(const struct check *check, const char *id) {
     const char *rules = check->session.rejected_for;
     struct parley_buffer text;

@@ -59,7 +59,7 @@ static int take_to(struct check_session *session, const char *name, const char *
     return -1;
 }
 
-/* Returns: -1 to go on, else the exit status. */
+/* Returns: -1 to continue, else the exit status. */
 static int find_target(struct convert *convert) {
     const struct parley_protocol *protocol = convert->session.protocol;
     char known[ENCODINGS_TEXT_MAX];

@@ -62,7 +62,7 @@ static bool read_listen(const char *listen, struct http_client_url *out) {
     return true;
 }
 
-/* The address of the server on this machine.  Returns: -1 to go on, else the exit status. */
+/* The address of the server on this machine.  Returns: -1 to continue, else the exit status. */
 static int find_local(const char *path, struct http_client_url *out) {
     struct configuration configuration;
     int status = configuration_load_listen(&configuration, path);
@@ -80,7 +80,7 @@ static void print_not_ready(struct http_client *client, const struct http_client
     http_client_print_refusal(client, what, "");
 }
 
-/* With what is wrong all the same, which are lines of the answer: "but: stream VLP is full". */
+/* Prints the remaining problems, which are lines of the answer: "but: stream VLP is full". */
 static void print_ready(struct http_client *client) {
     const char *line = http_client_body(client);
     puts("ready");
@@ -149,8 +149,8 @@ int command_health(int argc, char **argv) {
         terminal_error("--cert and --key go together: a certificate and its private key");
         return EXIT_USAGE;
     }
-    /* This machine's certificate is not verified: what is said is not secret, nor is what is asked,
-     * and who answers at this machine's address is the machine's concern. */
+    /* This machine's certificate is not verified: neither request nor answer is secret, and the
+     * program that answers at this machine's address is the machine's concern. */
     tls.trusts_any_server = url == NULL;
     const int status = url == NULL ? find_local(path, &target) : -1;
     return status < 0 ? ask(&target, &tls) : status;

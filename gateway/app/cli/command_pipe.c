@@ -163,7 +163,7 @@ static bool take_all(struct pipe_options *options, const char *const values[FLAG
            take_tls(options, values) && take_token(options, values[TOKEN_FILE]);
 }
 
-/* Returns: -1 to go on, else the exit status. */
+/* Returns: -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct pipe_options *options) {
     struct arguments arguments = {.command = "pipe", .flags = flags, .argc = argc, .argv = argv};
     const char *values[FLAG_COUNT] = {NULL}, *url = NULL, *value;
@@ -186,8 +186,8 @@ static int read_arguments(int argc, char **argv, struct pipe_options *options) {
 
 /* ---- the run ---- */
 
-/* A thread that is in the middle of something that takes long (looking up a name, writing to
- * somebody who does not read) is not waited for: it goes with the process. */
+/* A thread within a long operation (looking up a name, writing to a reader that does not read) is
+ * not waited for: it ends with the process. */
 static void join(pthread_t thread, int status) {
     enum { PATIENCE_S = 2 };
     struct timespec until;

@@ -397,7 +397,7 @@ static const struct action *find_action(const struct call *call) {
     return NULL;
 }
 
-/* Returns: -1 to go on, else the exit status. */
+/* Returns: -1 to continue, else the exit status. */
 static int read_arguments(struct call *call, int argc, char **argv) {
     struct arguments arguments = {.command = "token", .flags = flags, .argc = argc, .argv = argv};
     const char *value;

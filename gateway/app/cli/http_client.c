@@ -262,7 +262,7 @@ const char *http_client_header(const struct http_client *client, const char *nam
                : NULL;
 }
 
-/* What came before a failure is given out first. */
+/* Bytes received before a failure are returned first. */
 bool http_client_receive(struct http_client *client, int64_t wait_ms, struct parley_bytes *out) {
     client->deadline_ms = wait_ms > 0 ? reactor_clock_ms() + wait_ms : client->deadline_ms;
     if (client->is_given) {

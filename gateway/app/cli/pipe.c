@@ -16,12 +16,12 @@
 #include "quantity.h"
 #include "terminal.h"
 
-/* What NATS takes, in base64, and what is said of it. */
+/* The largest message that NATS takes, in base64, and its envelope. */
 #define LINE_BYTES_MAX ((size_t)96 << 20)
 
 enum { DELAY_FIRST_MS = 100, DELAY_LAST_MS = 5000, DELAY_ASKED_MAX_MS = 60000 };
 
-/* ---- what is shared ---- */
+/* ---- shared state ---- */
 
 void pipe_latch(int latch) {
     (void)eventfd_write(latch, 1);
@@ -172,7 +172,7 @@ bool pipe_caller_prepare(struct pipe_caller *caller, struct http_client_request 
     return has_token;
 }
 
-/* Returns: false: `each` wants no more, or (sets *out_is_whole to false) there is no memory. */
+/* Returns: false: `each` has stopped, or (sets *out_is_whole to false) there is no memory. */
 static bool split_lines(struct pipe_caller *caller, struct parley_bytes bytes,
                         bool (*each)(void *context, struct parley_bytes line), void *context,
                         bool *out_is_whole) {

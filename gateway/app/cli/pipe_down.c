@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The stream is read as events, not as frames: only events have the token to go on after, so that
- * each message is passed on once, over any number of connections. What an event has as its data
- * becomes a frame here as the gateway would make it. */
+/* The stream is read as events, not as frames: only events have the token to continue after, so
+ * that each message is passed on once, over any number of connections. The data of an event becomes
+ * a frame here as the gateway would make it. */
 
 #include "pipe_down.h"
 
@@ -25,7 +25,7 @@ struct pipe_down {
     struct pipe_converter converter;
     struct parley_arena arena;
     struct parley_buffer data;  /* of an event */
-    struct parley_buffer token; /* where to go on; empty: where --since says */
+    struct parley_buffer token; /* where to continue; empty: at --since */
     bool has_failed;            /* nothing can be passed on, whatever comes */
 };
 
@@ -202,6 +202,6 @@ void *pipe_down_run(void *pipe) {
         free(down);
     }
     pipe_latch(((struct pipe *)pipe)->over);
-    pipe_latch(((struct pipe *)pipe)->opened); /* nobody needs to wait for it */
+    pipe_latch(((struct pipe *)pipe)->opened); /* no thread needs to wait for it */
     return NULL;
 }

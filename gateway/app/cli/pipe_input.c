@@ -83,8 +83,8 @@ bool pipe_input_is_closed(const struct pipe_input *input) {
     return input->is_ended || (poll(&fd, 1, 0) > 0 && fd.revents != 0);
 }
 
-/* Waits for bytes, unless there are frames that can be sent meanwhile.
- * Returns: false: there are none now, and it need not wait for any. */
+/* Waits for bytes, unless there are frames that can be sent now. Returns: false: there are none
+ * now, and it need not wait for any. */
 static bool await_bytes(int over, bool has_frames) {
     struct pollfd fds[] = {{.fd = STDIN_FILENO, .events = POLLIN}, {.fd = over, .events = POLLIN}};
     int count;
@@ -105,7 +105,7 @@ static bool read_some(struct pipe_input *input) {
     return !input->is_ended;
 }
 
-/* Takes the next frame of what was read.  Returns: PARLEY_SPLIT_MORE: there is none. */
+/* Takes the next frame of the bytes read.  Returns: PARLEY_SPLIT_MORE: there is none. */
 static enum parley_split take(struct pipe_input *input, struct pipe_batch *batch,
                               struct parley_slice *out) {
     enum parley_split split = input->is_ended
@@ -139,7 +139,7 @@ enum pipe_gathered pipe_input_gather(struct pipe_input *input, int over, struct 
         if (input->is_ended || !await_bytes(over, batch->count > 0)) {
             break;
         }
-        (void)read_some(input); /* at the end, take() says what is left */
+        (void)read_some(input); /* at the end, take() reports the rest */
         if (input->is_ended) {
             continue;
         }

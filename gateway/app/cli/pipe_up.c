@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One request after another on one connection, each with the frames that have come meanwhile. A
- * request is repeated until the gateway has said of each of its frames what became of it. */
+/* One request after another on one connection, each with the frames that have come since the last.
+ * A request is repeated until the gateway has reported the outcome of each of its frames. */
 
 #include "pipe_up.h"
 
@@ -19,7 +19,7 @@
  * time, or this last moment, in which an answer can come that is on its way. */
 enum { SILENCE_MS = 60000, LAST_MS = 1000 };
 
-/* What is known of a frame that was sent. */
+/* The state of a frame that was sent. */
 enum fate { FATE_UNKNOWN, FATE_SETTLED, FATE_AGAIN };
 
 struct pipe_up {
@@ -73,7 +73,7 @@ static void await(struct pipe_up *up, int latch, int64_t wait_ms) {
     note_end(up);
 }
 
-/* What is answered at once must not be missed: nothing is sent before the stream is open. */
+/* Immediate answers must not be missed: nothing is sent before the stream is open. */
 static bool await_stream(struct pipe_up *up) {
     enum { LOOK_MS = 60000 };
     while (!pipe_is_latched(up->pipe->opened)) {
@@ -86,10 +86,10 @@ static bool await_stream(struct pipe_up *up) {
     return !atomic_load(&up->pipe->has_failed);
 }
 
-/* ---- what is answered ---- */
+/* ---- answers ---- */
 
-/* What up->answer says, as the other side's error. That nobody may read it is no failure.
- * Returns: false: it has failed. */
+/* Writes up->answer as the other side's error. An output that no one reads is no failure. Returns:
+ * false: it has failed. */
 static bool write_refusal(struct pipe_up *up) {
     const struct pipe_options *options = up->pipe->options;
     struct pipe_answer *answer = &up->answer;
@@ -134,8 +134,8 @@ static bool on_line(void *context, struct parley_bytes line) {
     return true;
 }
 
-/* Drops what is settled. `results=errors` names nothing that is stored: the summary says that the
- * rest is. */
+/* Drops settled frames. `results=errors` lists no stored ones: the summary says that the rest is
+ * stored. */
 static void settle(struct pipe_up *up) {
     bool keeps[PIPE_FRAMES_MAX];
     for (size_t i = 0; i < up->sent; i++) {
@@ -182,7 +182,7 @@ static bool is_large(const struct pipe_up *up, size_t at) {
     return pipe_batch_message(&up->batch, at).length > PIPE_BATCH_BYTES;
 }
 
-/* Of the first frames of the batch those that go together; a large message goes alone, and not in a
+/* Selects the first frames of the batch that go together; a large message goes alone, and not in a
  * frame: such a one may be kept in the object store. */
 static void choose(struct pipe_up *up) {
     const size_t most = up->batch.count < up->at_once ? up->batch.count : up->at_once;
@@ -217,7 +217,7 @@ static bool settle_alone(struct pipe_up *up) {
     return true;
 }
 
-/* Returns: false: nothing can be sent any more. */
+/* Returns: false: nothing more can be sent. */
 static bool handle_answer(struct pipe_up *up) {
     enum { OK = 200, TOO_LARGE = 413 };
     const unsigned status = up->caller.client.status;
@@ -275,7 +275,7 @@ static bool deliver(struct pipe_up *up) {
 
 /* ---- all of it ---- */
 
-/* What is not a frame. After an empty one others follow. */
+/* Handles bytes that are no frame. After an empty one others follow. */
 static bool refuse_fault(struct pipe_up *up, const struct parley_slice *slice) {
     pipe_answer_say(&up->answer, slice->number, slice->fault, slice->hint);
     if (up->input.is_ended) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stored_event.h. Read without a tree, so that what is found in a message has its place in the
+/* See stored_event.h. Read without a tree, so that findings of a message have their place in the
  * line. */
 
 #include "stored_event.h"

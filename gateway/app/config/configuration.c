@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Where the values of the options come from. Mistakes are gathered, and all of them printed: first
- * those in single values, and when there are none, those in how values fit together. Only on the
- * command line the first one ends it, since what follows a wrong flag may be its value. */
+/* The sources of the options' values. Mistakes are gathered, and all of them printed: first those
+ * in single values, and when there are none, those in combinations of values. Only on the command
+ * line the first one ends it, since the text after a wrong flag may be its value. */
 
 #include "configuration_load.h"
 

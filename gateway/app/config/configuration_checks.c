@@ -90,7 +90,7 @@ void configuration_check_values(struct loading *loading) {
     check_prefixes(loading);
 }
 
-/* ---- what follows from the environment ---- */
+/* ---- values from the environment ---- */
 
 void configuration_find_data(struct loading *loading) {
     struct configuration *configuration = loading->configuration;
@@ -157,14 +157,14 @@ static void check_jwt(struct loading *loading) {
               "needs the issuer's keys: --jwks FILE");
 }
 
-/* Whether requests have to show anything. */
+/* Whether requests must show a token or a certificate. */
 static bool has_access_control(const struct configuration *configuration) {
     return configuration->tokens != NULL || configuration->first_token ||
            configuration->jwks != NULL || access(configuration->token_file, F_OK) == 0 ||
            (configuration->tls_client_ca != NULL && !configuration->tls_client_optional);
 }
 
-/* Nobody is served by accident who should not be. */
+/* No client is served by accident. */
 static void check_access(struct loading *loading) {
     const struct configuration *configuration = loading->configuration;
     if (configuration->insecure || listen_address_is_loopback(configuration->address) ||

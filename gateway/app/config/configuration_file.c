@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* One mapping of words to texts or lists of texts. Values stay as they are written, and the reader
- * of each option decides what they mean: YAML's own rules, by which `no` is a boolean and 1:30 a
- * number, play no part. Of YAML's other means, what makes one place depend on another (anchors,
- * aliases, tags, several documents) is refused. JSON is read as well, since it is YAML, except for
- * a character that is escaped as a pair of surrogates. */
+ * of each option interprets them: YAML's own rules, by which `no` is a boolean and 1:30 a number,
+ * play no part. YAML's means by which one place depends on another (anchors, aliases, tags, several
+ * documents) are refused. JSON is read as well, since it is YAML, except for a character that is
+ * escaped as a pair of surrogates. */
 
 #include "configuration_file.h"
 
@@ -222,7 +222,7 @@ static void read_mapping(struct reader *reader) {
     }
 }
 
-/* What a document holds.  Returns: whether to read on. */
+/* Reads an event of a document.  Returns: whether to read on. */
 static void read_root(struct reader *reader, const yaml_event_t *event) {
     if (event->type == YAML_MAPPING_START_EVENT && !is_refused(event)) {
         read_mapping(reader);

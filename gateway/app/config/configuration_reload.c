@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* SIGHUP: what a start would read now, compared with what the server runs with. Only numbers and
- * switches are taken over: an old text would have to outlive the last thread that reads it. */
+/* SIGHUP: compares the options that a start would read now with those in use. Only numbers and
+ * switches are applied: an old text would need to outlive the last thread that reads it. */
 
 #include "configuration_load.h"
 

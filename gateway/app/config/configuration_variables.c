@@ -102,13 +102,13 @@ static bool is_service_link(const char *variable, const char *value) {
            (names_port(variable) && strstr(value, "://") != NULL);
 }
 
-/* What clients use: other commands, and the examples of the documents. */
+/* Variables of clients: other commands, and the examples of the documents. */
 static bool is_of_clients(const char *variable) {
     return strcmp(variable, "PARLEY_TOKEN") == 0 || strcmp(variable, "PARLEY_TOKEN_FILE") == 0 ||
            strcmp(variable, "PARLEY_URL") == 0;
 }
 
-/* "spool-max" of PARLEY_SPOOL_MAX: names are compared without what they all begin with. */
+/* "spool-max" of PARLEY_SPOOL_MAX: names are compared without their common prefix. */
 static void write_flag(const char *variable, char out[128]) {
     size_t length = 0;
     for (const char *c = variable + strlen(PREFIX); *c != '\0' && length < 127; c++) {

@@ -56,7 +56,7 @@ static bool fail_to_write(const char *folder, char *error, size_t error_size) {
     return false;
 }
 
-/* Of a folder that exists. */
+/* Checks a folder that exists. */
 static bool is_ours_alone(const char *folder, char *error, size_t error_size) {
     struct stat status;
     if (access(folder, W_OK | X_OK) != 0 || stat(folder, &status) != 0) {

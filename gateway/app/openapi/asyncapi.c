@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What parley sends: to NATS, a channel for each protocol, and over HTTP, a stream for each. */
+/* The messages that parley sends: to NATS, a channel for each protocol, and over HTTP, a stream for
+ * each. */
 
 #include "asyncapi.h"
 

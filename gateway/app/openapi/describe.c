@@ -233,7 +233,7 @@ static void append_table(struct parley_buffer *out, const struct parley_rule *ru
     }
 }
 
-/* What the column `source` names. */
+/* Writes the content of the column `source`. */
 static void append_sources(struct parley_buffer *out) {
     parley_buffer_text(
         out, "*Source* is the section of parley's documents that explains a rule: which "

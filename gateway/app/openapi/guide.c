@@ -8,7 +8,7 @@
 #include "contract_files.h"
 #include "stream_query.h"
 
-/* The shortest that a shell takes between single quotes; NULL: there is none. */
+/* The shortest that a shell takes between single quotes; NULL if there is none. */
 static const struct parley_example *choose_example(const struct parley_protocol *protocol) {
     const struct parley_example *chosen = NULL, *example = protocol->examples;
     for (; example != NULL && example->name != NULL; example++) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* An address with {protocol} is written once for each protocol, since options, media types and
- * schemas differ. In what is sent line by line, the schema is that of one line. */
+ * schemas differ. For bodies sent line by line, the schema is that of one line. */
 
 #include "openapi.h"
 
@@ -104,7 +104,7 @@ static void write_send_options(struct json_writer *json, enum operation_kind kin
     }
 }
 
-/* What was refused cannot be filtered. */
+/* Refused messages cannot be filtered. */
 static void write_read_options(struct json_writer *json, enum operation_kind kind,
                                const struct parley_protocol *protocol) {
     for (const char *const *name = stream_query_names; *name != NULL; name++) {

@@ -106,7 +106,7 @@ static void write_binary(struct json_writer *json, const struct parley_codec *co
     }
 }
 
-/* Of the first protocol that has one: the parts have one name. */
+/* Taken from the first protocol that has one: the parts have one name. */
 static const char *refusal_type(void) {
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
         if (parley_protocols[i]->refusal_media_type != NULL) {
@@ -233,7 +233,7 @@ static const char *schema_of_encoding(const struct parley_codec *codec) {
     return codec->is_binary ? NULL : codec->framing == PARLEY_FRAMING_WHOLE ? "Text" : of_message;
 }
 
-/* Of one message: without lines. */
+/* For one message: without lines. */
 static void write_encodings_of_one(struct json_writer *json,
                                    const struct parley_protocol *protocol) {
     assert(protocol != NULL);
@@ -251,7 +251,7 @@ static void write_encodings(struct json_writer *json, const struct parley_protoc
     }
 }
 
-/* What streams have besides JSON: frames, or one message. */
+/* The encodings of streams besides JSON: frames, or one message. */
 static void write_stream_encodings(struct json_writer *json,
                                    const struct parley_protocol *protocol) {
     const struct parley_codec *const *codec = protocol != NULL ? protocol->codecs : NULL;

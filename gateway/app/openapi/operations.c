@@ -8,7 +8,7 @@
 #define HTML                                                                                       \
     { "text/html; charset=utf-8", "Text" }
 
-/* What cannot be read as a request of this server, and what any of them may meet. */
+/* Answers to requests that cannot be read, and those that any request may get. */
 static const uint64_t of_any =
     PROBLEM_BIT(PROBLEM_INVALID_PARAMETER) | PROBLEM_BIT(PROBLEM_MALFORMED) |
     PROBLEM_BIT(PROBLEM_REQUEST_TIMEOUT) | PROBLEM_BIT(PROBLEM_TOO_LARGE) |

@@ -69,7 +69,7 @@ bool page_is_known(const struct http_request *request, const char *etag) {
     return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
 }
 
-/* Weak: what is compressed is another sequence of bytes. */
+/* Weak: the compressed page is another sequence of bytes. */
 static void write_etag(struct parley_bytes text, char out[40]) {
     unsigned char digest[16];
     char hex[2 * sizeof digest + 1];

@@ -40,7 +40,7 @@ static const char *const examples[PROBLEM_COUNT] = {
     [PROBLEM_HEAD_TOO_LARGE] = "curl -i " SERVER "/ -H \"X-Long: " LONG "\"",
 };
 
-/* Returns: NULL: there is none. */
+/* Returns: NULL if there is none. */
 static const char *example_of(enum problem problem) {
     return problem < PROBLEM_COUNT ? examples[problem] : NULL;
 }

@@ -16,7 +16,7 @@ struct subject {
 
 /* ---- examples ---- */
 
-/* A message that breaks a rule, and what it becomes when the hint is followed. */
+/* A message that breaks a rule, and the same one after following the hint. */
 struct example {
     struct parley_bytes protocol, query, broken, corrected;
 };

@@ -60,7 +60,8 @@ static void type_schema_name(const struct parley_protocol *protocol, const char 
     schema_name(protocol, words, out);
 }
 
-/* `written`: what a writer of parley/describe.h has returned for `schema`, which is finished. */
+/* `written`: the status that a writer of parley/describe.h has returned for `schema`, which is
+ * finished. */
 static void write_part(struct json_writer *json, const char *key, enum parley_status written,
                        struct parley_buffer *schema) {
     json->out->has_failed |= written != PARLEY_OK;
@@ -243,7 +244,7 @@ static void write_event(struct json_writer *json, const struct parley_protocol *
     json_close(json, '}');
 }
 
-/* Of any protocol. */
+/* For any protocol. */
 static void write_any(struct json_writer *json, const char *suffix) {
     char name[SCHEMA_NAME_MAX];
     schema_name(NULL, suffix, name);

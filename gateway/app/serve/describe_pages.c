@@ -19,7 +19,7 @@
 #include "pages.h"
 #include "problem.h"
 
-/* What a form is written from. */
+/* The data of a form. */
 struct subject {
     const struct parley_protocol *protocol; /* NULL: all */
     const struct channel *channels;         /* the protocol's, or all */

@@ -25,7 +25,7 @@ static void fire(struct reactor_timer *timer) {
     look(watch->path, &now);
     reactor_timer_set(watch->reactor, timer, LOOK_MS);
     if (!is_same(&now, &watch->seen)) {
-        watch->seen = now; /* before it is read: what changes meanwhile is seen next time */
+        watch->seen = now; /* before it is read: a change in between is seen next time */
         watch->changed(watch);
     }
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* A table of checks. Each says for itself how it is; the answer is put together from what they
- * say. */
+/* A table of checks. Each reports its own state; the answer is composed of their reports. */
 
 #include "health.h"
 
@@ -22,17 +21,16 @@ enum health {
 static const char *const health_names[] = {
     [HEALTH_OK] = "ok", [HEALTH_DEGRADED] = "degraded", [HEALTH_FAILED] = "failed"};
 
-/* What a check says. */
+/* The report of a check. */
 struct finding {
     enum health health;
     enum problem problem; /* where it failed */
-    const char *prefix;   /* of the reason, in text: "" or what it affects */
-    const char *reason;   /* NULL: nothing to say */
+    const char *prefix;   /* of the reason, in text: "" or the thing that it affects */
+    const char *reason;   /* NULL if there is nothing to say */
     uint32_t version;     /* of the nats-server; 0: not known, or another check */
 };
 
-/* Each is asked with `number` 0, 1 … until it has no more to say: a check may have several
- * reasons. */
+/* Each is asked with `number` 0, 1 … until it returns nothing: a check may have several reasons. */
 typedef struct finding ask_fn(const struct services *services, size_t number);
 
 static struct finding ask_draining(const struct services *services, size_t number) {
@@ -76,7 +74,7 @@ static struct finding ask_streams(const struct services *services, size_t number
                             .reason = remark};
 }
 
-/* What halts concern waits meanwhile. */
+/* Messages that halts concern wait until then. */
 static struct finding unread_halts(bool was_seen) {
     return (struct finding){.health = was_seen ? HEALTH_DEGRADED : HEALTH_FAILED,
                             .problem = PROBLEM_BUS_UNAVAILABLE,

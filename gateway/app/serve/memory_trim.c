@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* After a flood of bodies that never end, the C library keeps what was freed: the last allocation
+/* After a flood of bodies that never end, the C library keeps the freed memory: the last allocation
  * holds the top of its heap, so hundreds of megabytes below it stay resident. malloc_trim returns
  * all free pages, but walks every free block with the arenas' locks held. So it is called only when
  * much is resident that is not in use. */

@@ -200,7 +200,7 @@ static void write_open_tasks(const struct exposition *exposition, const struct f
 
 /* ---- streams ---- */
 
-/* Of the streams that are read: a protocol, or what was refused. */
+/* For the streams that are read: a protocol, or refused messages. */
 static const char *reading_name(size_t index) {
     const size_t count = parley_protocol_count();
     return index < count ? parley_protocols[index]->name : index == count ? "rejected" : NULL;
@@ -238,7 +238,7 @@ static void write_pending_facts(const struct exposition *exposition,
     }
 }
 
-/* Every worker looks at all streams of NATS: what the first one found. */
+/* Every worker looks at all streams of NATS: the figures are the first one's. */
 static void write_stores(const struct exposition *exposition, const struct figures_set *set,
                          size_t member, bool with_zero) {
     const struct figures_set first = {.blocks = set->blocks, .count = 1};
@@ -306,7 +306,7 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_SYNC_DURATION] = write_syncs,
 };
 
-/* Of the configuration: no thread counts it. */
+/* From the configuration: no thread counts it. */
 static void write_durability(struct exposition *exposition,
                              const struct configuration *configuration) {
     exposition_begin(exposition, METRIC_DURABILITY);

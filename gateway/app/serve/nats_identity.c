@@ -11,7 +11,7 @@ enum { SECRET_BYTES_MAX = 64 * 1024 };
 
 _Static_assert(sizeof((struct nats_identity *)0)->nkey >= NKEY_TEXT_SIZE, "a public key fits");
 
-/* ---- secrets, which nobody else may read ---- */
+/* ---- secrets, which no other user may read ---- */
 
 static const char *creds_fault(struct parley_bytes text, char nkey[NKEY_TEXT_SIZE]) {
     static const char mark[] = "-----BEGIN NATS USER JWT-----";
@@ -71,7 +71,7 @@ static bool check_secret(const char *option, const char *path,
 
 /* ---- all of it ---- */
 
-/* What nats.c can say of the others: a file that is not PEM, a key of another certificate. */
+/* Lets nats.c check the others: a file that is not PEM, a key of another certificate. */
 static bool check_by_library(const struct nats_identity *identity, struct parley_buffer *error) {
     const struct {
         const char *member, *option, *path;

@@ -35,7 +35,7 @@ static bool is_due(const struct row *row) {
     return strcmp(row->written, row->count > 0 ? row->text : "") != 0;
 }
 
-/* Names what is still wrong, so that the last line of the log is true by itself. */
+/* Names the problems that remain, so that the last line of the log is true by itself. */
 static void write_end(const struct nats_log *troubles, const struct row *ended) {
     const struct row *row;
     const char *between = ", but still: ";

@@ -5,8 +5,8 @@
 #include "log.h"
 #include "server_version.h"
 
-/* The oldest version that lost nothing in tests with three copies (docs/operations.md#nats-server);
- * 2.9.10 did. What lies between was not to be had. */
+/* The oldest version that lost nothing in tests with three copies
+ * (docs/operations.md#nats-server); 2.9.10 did. Versions between them were not available. */
 enum { SAFE_VERSION = SERVER_VERSION(2, 10, 27) };
 
 void nats_version_tell(const struct jetstream *jetstream, atomic_uint *told) {

@@ -26,17 +26,17 @@
 #include "checkpoints.h"
 #include "tasks.h"
 
-enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that what is cut is no name */
+enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that a cut text is no name */
 
-/* Of whom alone the request may read what is private; NULL: of all agents. */
+/* The only agent whose private messages the request may read; NULL: all agents. */
 static const char *own_agent(const struct services *services, const struct http_request *request) {
     return principal_agent(guard_principal(request), services->gateway.configuration->bind_sender);
 }
 
 /* The variable parts of a path. */
 struct variable {
-    const struct parley_protocol *protocol; /* NULL: there is none of that name */
-    /* ""; cut if they are too long. `id`: of what is below `name`. */
+    const struct parley_protocol *protocol; /* NULL if there is none of that name */
+    /* ""; cut if they are too long. `id`: of the object below `name`. */
     char protocol_name[NAME_SIZE], name[NAME_SIZE], id[NAME_SIZE];
 };
 
@@ -233,24 +233,23 @@ enum route_stay {
     ROUTE_STAYS,    /* as long as its client likes */
 };
 
-/* What is looked at of a request line; a longer one is told by its whole head. */
+/* The part of a request line that is examined; a longer one is told by its whole head. */
 enum { LINE_MAX_BYTES = 256 };
 
 struct route {
     const char *path; /* {protocol}, {name} and {id} stand for one segment each */
     size_t length;    /* of `path` */
     enum guard_need need;
-    const struct operation *operation; /* what the documents say of it */
+    const struct operation *operation; /* its description in documents */
     serve_fn *get, *post;              /* one of them */
     enum route_stay stay;
     bool is_json; /* `get` or `post` answers in JSON and nothing else */
-    /* Of DELETE, where there is one, which needs the scope admin. */
+    /* For DELETE, where there is one, which needs the scope admin. */
     serve_fn *remove;
     const struct operation *remove_operation;
 };
 
-/* A row that does not say what it needs, or how it is described (contract/operations.c), does not
- * compile. */
+/* A row without its scope, or without its description (contract/operations.c), does not compile. */
 #define ROUTE(path_, need_, about_, ...)                                                           \
     {                                                                                              \
         .path = (path_), .length = sizeof(path_) - 1, .need = GUARD_##need_,                       \
@@ -323,7 +322,7 @@ static void copy_segment(char out[NAME_SIZE], struct parley_bytes segment) {
     out[length] = '\0';
 }
 
-/* Where the path goes on after what a place in braces stands for; NULL: it stands for nothing. */
+/* The rest of the path after the text for a place in braces; NULL if that is empty. */
 static const char *after_segment(const char *path) {
     const size_t length = strcspn(path, "/");
     return length > 0 ? path + length : NULL;
@@ -475,7 +474,7 @@ void gateway_begin(void *context, struct http_request *request) {
         path);
 }
 
-/* The protocol in the path of a request that has this route; NULL: none. */
+/* The protocol in the path of a request that has this route; NULL for none. */
 static const char *protocol_name(const char *route, const char *path) {
     const char *place = route != NULL ? strstr(route, "{protocol}") : NULL;
     if (place == NULL) {

@@ -55,7 +55,7 @@ enum {
 
 struct server {
     struct configuration configuration;
-    int argc; /* what it was read from, and is again on SIGHUP */
+    int argc; /* its source, which is read again on SIGHUP */
     char **argv;
     struct reactor *reactor;
     struct signals signals;
@@ -67,7 +67,7 @@ struct server {
     struct token_keeper tokens;
     struct jwks_keeper keys;
     struct process_limits bounds;
-    struct halt_set **halt_sets; /* one a protocol; NULL: it halts nothing */
+    struct halt_set **halt_sets; /* one per protocol; NULL if it halts nothing */
     struct worker_pool *worker_pool;
     struct commit *commit; /* NULL: no answer waits for the disk */
     struct describe_pages *pages;
@@ -120,7 +120,7 @@ static void announce(struct server *server) {
                                       .has_tokens = server->tokens.tokens != NULL};
     start_log_write(&server->configuration, &facts);
     printf("listening on %s\n", url); /* for programs: docs/api.md#command-line */
-    if (isatty(STDOUT_FILENO)) {      /* a person may not know what to do next */
+    if (isatty(STDOUT_FILENO)) {      /* a person may need a hint for the next step */
         printf("%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
                server->configuration.data);
     }
@@ -172,7 +172,7 @@ static void drain(struct server *server) {
     }
 }
 
-/* The main thread goes on until then, so that it notices one that never ends. */
+/* The main thread continues until then, so that it notices one that never ends. */
 static void count_ended(void *context) {
     struct server *server = context;
     if (++server->ended_count == server->worker_count) {
@@ -455,8 +455,8 @@ static void on_synced(void *context, uint64_t ns) {
     histogram_add(&figures_main(&server->figures)->sync, ns);
 }
 
-/* What was written since the last sync may be lost, and the kernel does not say it twice. So no
- * answer leaves any more; a start finds what the disk has. */
+/* Data written since the last sync may be lost, and the kernel does not report it twice. So no
+ * further answer leaves; a start finds the data on the disk. */
 static void on_sync_failed(void *context, int error) {
     (void)context;
     log_format(LOG_DISK_FAILED, "the disk of the data folder cannot be synced: %s",

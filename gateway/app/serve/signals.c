@@ -82,7 +82,7 @@ enum parley_status signals_watch(struct signals *signals, struct reactor *reacto
     sigemptyset(&wanted);
     sigaddset(&wanted, SIGTERM);
     sigaddset(&wanted, SIGINT);
-    if (!ignores_hangups()) { /* a closing terminal concerns it no more */
+    if (!ignores_hangups()) { /* a closing terminal no longer concerns it */
         sigaddset(&wanted, SIGHUP);
     }
     signals->reactor = reactor;

@@ -49,7 +49,7 @@ static void write_limits(const struct configuration *configuration) {
                          LOG_NUMBER("dedupe_window_ms", configuration->dedupe_window_ms)));
 }
 
-/* What a request has to show. */
+/* The credentials that a request must show. */
 static const char *access_name(const struct configuration *configuration,
                                const struct start_facts *facts) {
     const bool has_certificates = configuration->tls_client_ca != NULL;

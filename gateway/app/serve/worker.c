@@ -35,7 +35,7 @@ enum {
     DRAIN_POLL_MS = 20,
     DRAIN_LAST_MS = 1000, /* before its end: what waits for NATS or an ack is answered */
     IN_FLIGHT_BYTES_MAX = 64 << 20,
-    FACT_DAYS_MAX = 90, /* of what operators' streams keep longer, or for ever */
+    FACT_DAYS_MAX = 90, /* of messages that operators' streams keep longer, or without a limit */
 };
 
 struct bucket {
@@ -48,15 +48,16 @@ struct worker {
     struct worker_events events;
     struct http_server *admin;        /* NULL: this worker has none */
     struct jetstream_stream *streams; /* what must exist in NATS */
-    struct bucket *buckets;           /* two a protocol, for the names of those that have some */
-    struct fact_consumers **fact_consumers; /* one a protocol; NULL: none */
+    struct bucket *buckets;           /* two per protocol, for the names of those that have some */
+    struct fact_consumers **fact_consumers; /* one per protocol; NULL for none */
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
     bool is_away;                         /* it was, or was never there: counted in away_count */
-    _Atomic(struct tokens *) next_tokens; /* a reference, until it is taken; NULL: none */
+    _Atomic(struct tokens *) next_tokens; /* a reference, until it is taken; NULL for none */
     _Atomic(struct jwks *) next_jwks;     /* likewise */
     struct configuration configuration;   /* this thread's own */
-    _Atomic(struct configuration *) next_configuration; /* owned, until it is taken; NULL: none */
+    _Atomic(struct configuration *)
+        next_configuration; /* owned, until it is taken; NULL for none */
     struct jwt_rules jwt_rules;
     struct worker_figures figures;
     struct worker_halts halts;
@@ -68,7 +69,7 @@ struct worker {
 
 /* ---- events of JetStream ---- */
 
-/* What is halted is known, or is not asked for. The worker that reads it is not ready before. */
+/* Whether the halts are known, or not needed. The worker that reads them is not ready before. */
 static bool knows_halts(const struct worker *worker) {
     return !worker->options.keeps_facts ||
            halt_sets_were_seen(worker->options.halt_sets, worker->options.configuration);
@@ -127,7 +128,7 @@ void worker_log_damage(void *context, const char *stream, uint64_t bytes) {
     log_event(LOG_NATS_DAMAGE, LOG_FIELDS(LOG_TEXT("stream", stream), LOG_NUMBER("bytes", bytes)));
 }
 
-/* What an operator should know of a stream that was found, once a process. */
+/* Logs the kind of a stream that was found for operators, once per process. */
 static void tell_kind(const struct worker *worker, const struct jetstream_place *place) {
     if (worker->options.number == 0 && place->retention == JETSTREAM_WORK_QUEUE) {
         log_event(LOG_NATS_QUEUE, LOG_FIELDS(LOG_TEXT("stream", place->stream)));
@@ -362,9 +363,9 @@ static enum parley_status build(struct worker *worker) {
     struct gateway *gateway = &worker->services.gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
     PARLEY_TRY(create_messages(worker));
-    /* Turns run in the order in which they are added: with HTTP's before the bus's, what a turn
-     * publishes leaves in that turn's one write, and with those of the worker pool and the disk
-     * first, what they have done is answered. No request comes before the thread runs. */
+    /* Turns run in the order in which they are added: with HTTP's before the bus's, messages
+     * published in a turn leave in that turn's one write, and with those of the worker pool and the
+     * disk first, their results are answered. No request comes before the thread runs. */
     PARLEY_TRY(
         completion_queue_open(gateway->worker_pool, gateway->reactor, &gateway->completions));
     PARLEY_TRY(commit_queue_create(worker->options.commit, gateway->reactor, &gateway->commit));
@@ -446,7 +447,7 @@ static void take_apart(struct worker *worker) {
     worker_objects_forget(&worker->objects);
 }
 
-/* What the main thread may still give to a worker whose thread has ended. */
+/* Frees objects that the main thread may still give to a worker whose thread has ended. */
 static void forget(struct worker *worker) {
     tokens_unref(atomic_exchange(&worker->next_tokens, NULL));
     jwks_unref(atomic_exchange(&worker->next_jwks, NULL));

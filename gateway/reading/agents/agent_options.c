@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What documents say of the options. It is apart from what reads a request, so that documents need
- * no HTTP. */
+/* Describes the options for documents. It is apart from the reader of requests, so that documents
+ * need no HTTP. */
 
 #include "agent_options.h"
 

@@ -98,7 +98,7 @@ static enum parley_status insert(struct agent_page *page, size_t at, struct parl
     return PARLEY_OK;
 }
 
-/* ---- what is said of an agent ---- */
+/* ---- the entry of an agent ---- */
 
 static enum parley_status replace(struct agent_page *page, struct agent_entry *entry,
                                   const struct agent_news *news) {

@@ -15,8 +15,8 @@
 enum {
     PULL_COUNT = 256,
     PULL_BYTES = 256 * 1024,
-    TEXT_BYTES_MAX = 16 * 1024, /* of what one message says of its agent; more is left out */
-    STORED_BYTES_MAX = 64 * 1024 * 1024, /* NATS takes no more */
+    TEXT_BYTES_MAX = 16 * 1024, /* of the report of one message on its agent; more is left out */
+    STORED_BYTES_MAX = 64 * 1024 * 1024, /* the limit of NATS */
     SUBJECT_MAX = AGENT_TOKEN_SIZE + 200,
 };
 
@@ -77,8 +77,8 @@ bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]) {
     return *name == '\0' && length > 0;
 }
 
-/* The token of `subject` where the source's pattern has its asterisk; data NULL: none that could be
- * an agent. */
+/* The token of `subject` where the source's pattern has its asterisk; data NULL if it cannot be an
+ * agent. */
 static struct parley_bytes name_in(const struct agent_reader *reader,
                                    const struct parley_agent_source *source, const char *subject) {
     const char *at = strchr(subject, '.');
@@ -92,7 +92,7 @@ static struct parley_bytes name_in(const struct agent_reader *reader,
             return (struct parley_bytes){0};
         }
     }
-    /* Where messages name no sender, `_` stands for nobody. */
+    /* Where messages name no sender, `_` stands for no agent. */
     const bool is_nobody = reader->options.channel->protocol->sender_field == NULL &&
                            parley_bytes_equal(name, PARLEY_BYTES("_"));
     return is_nobody || name.length == 0 || name.length >= AGENT_TOKEN_SIZE

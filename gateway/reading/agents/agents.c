@@ -2,7 +2,7 @@
 
 /* A request reads each source of its protocol's agents with a consumer of its own, all at once, up
  * to what the stream held when it was created. The answer is made when the last of them is done.
- * Before that, if it is about one agent with a log, the log is read for what it lacks (ADR 37). */
+ * Before that, if it is about one agent with a log, the log is read for its gaps (ADR 37). */
 
 #include "agents.h"
 
@@ -39,7 +39,7 @@ struct reading {
     struct agent_query query;
     const char *own; /* as for agents_serve */
     struct agent_page page;
-    struct log_survey *survey;             /* NULL: none is needed, or it cannot be made */
+    struct log_survey *survey;             /* NULL if none is needed, or if it cannot be made */
     const struct parley_log_gaps *missing; /* that it found */
     struct agent_reader *reader;
     struct reactor_timer deadline;
@@ -124,7 +124,7 @@ static void answer(struct reading *reading) {
     problem_or_json(reading->request, &text);
 }
 
-/* ---- what the reader says ---- */
+/* ---- reports of the reader ---- */
 
 static enum parley_status note(void *context, const struct agent_news *news) {
     struct reading *reading = context;

@@ -2,8 +2,8 @@
 
 /* See agent_log.h. A consumer may be served by a member of the cluster that lags behind the leader:
  * so each subject is read from the message that the leader says is its first up to the one that it
- * says is its last. Where that member ends before, the reading fails: a consumer that goes on while
- * its member catches up may pass over a message. */
+ * says is its last. Where that member ends before, the reading fails: a consumer that continues
+ * while its member catches up may pass over a message. */
 
 #include "agent_log.h"
 
@@ -67,7 +67,7 @@ static void pull_more(struct agent_log *log) {
     }
 }
 
-/* Gives what can be given. */
+/* Delivers the entries that can be delivered. */
 static void give(struct agent_log *log) {
     bool is_over = false;
     struct agent_log_feed *feed = NULL;

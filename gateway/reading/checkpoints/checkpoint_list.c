@@ -2,7 +2,7 @@
 
 /* GET …/agents/{agent}/checkpoints. The headers are read from the oldest on, and the last ones are
  * kept, as many as a page has; then the metas of their objects are asked for, a few at a time: a
- * checkpoint whose object is not kept any more is `gone`. */
+ * checkpoint whose object is no longer kept is `gone`. */
 
 #include <inttypes.h>
 #include <stdlib.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See checkpoint_scan.h. Anybody may publish to NATS: a message whose header names the object of
+/* See checkpoint_scan.h. Any client may publish to NATS: a message whose header names the object of
  * another agent or checkpoint is passed over. */
 
 #include "checkpoint_scan.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Who may ask, and where it lies. */
+/* Checks the permission of a request, and finds the messages' place. */
 
 #include "checkpoints.h"
 
@@ -24,7 +24,7 @@ static bool has_checkpoints(struct http_request *request, const struct parley_pr
     return true;
 }
 
-/* As in the option that names the agent of what is sent.  `out_agent`: what the path says. */
+/* As in the option that names the agent of a message.  `out_agent`: from the path. */
 static bool is_agent(struct http_request *request, const char *name,
                      char out_agent[AGENT_TOKEN_SIZE]) {
     struct parley_options options = {0};

@@ -28,7 +28,8 @@ static void drop(struct log_gaps *holes, size_t at) {
     memmove(holes->runs + at, holes->runs + at + 1, (holes->count - at) * sizeof holes->runs[0]);
 }
 
-/* What is left of the hole at `at` on either side of the run.  Returns: where the next hole is. */
+/* Keeps the parts of the hole at `at` on either side of the run.  Returns: where the next hole is.
+ */
 static size_t fill_one(struct log_gaps *holes, size_t at, struct parley_log_run run) {
     struct parley_log_run *hole = &holes->runs[at];
     const struct parley_log_run whole = *hole;

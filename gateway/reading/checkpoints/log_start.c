@@ -35,7 +35,7 @@ static void judge(struct log_start *start) {
     }
 }
 
-/* What is no valid message is taken as if it were none: then the search goes further back. */
+/* An invalid message is ignored: then the search goes further back. */
 static enum parley_status note(struct log_start *start, const struct jetstream_held *held) {
     const struct checkpoint_scope *scope = start->scope;
     bool is_ours = false;

@@ -2,8 +2,8 @@
 
 /* GET …/agents/{agent}/checkpoints/{id}, and …/agents/{agent}/restore. Both are JSON that is put
  * together from pieces, of which the largest, the agent's state, is copied as it is: it comes from
- * the message or, chunk by chunk, from the object store. A restore goes on with the log. What takes
- * long, checking a message, unpacking a state, converting the answer, is done by the worker pool.
+ * the message or, chunk by chunk, from the object store. A restore continues with the log. Long
+ * steps (checking a message, unpacking a state, converting the answer) are done by the worker pool.
  */
 
 #include "restore_reader.h"
@@ -202,7 +202,7 @@ static void fetch(struct reading *reading) {
     }
 }
 
-/* Of several with one id, the last: a retry that came too late to be known as one. */
+/* Takes the last of several with one id: a retry that came too late to be known as one. */
 static void note(void *context, const struct scanned_checkpoint *entry) {
     struct reading *reading = context;
     if (strcasecmp(entry->id, reading->id) == 0) { /* UUIDs */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What follows the state: the rest of the message, or what was logged after it; and, in another
- * encoding than JSON, its conversion. */
+/* Writes the part after the state: the rest of the message, or the log entries after it; and, in
+ * another encoding than JSON, its conversion. */
 
 #include "restore_reader.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stored_checkpoint.h. Anybody may publish to NATS. What has no pointer counts if it is a valid
- * message; what has one, if its header and its pointer both name the object of this very checkpoint
- * and agent: no other one is ever read. */
+/* See stored_checkpoint.h. Any client may publish to NATS. A message without a pointer counts if it
+ * is valid; one with a pointer, if its header and its pointer both name the object of this very
+ * checkpoint and agent: no other one is ever read. */
 
 #include "stored_checkpoint.h"
 

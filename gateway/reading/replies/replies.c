@@ -13,7 +13,7 @@
 
 struct replies {
     struct waiters *waiters;
-    struct reply_source *sources; /* one a protocol */
+    struct reply_source *sources; /* one per protocol */
     size_t count;
 };
 

@@ -32,7 +32,7 @@ static const struct parley_work_kind *kind_of(const struct reply_wait *wait) {
     return wait->source->channel->protocol->work;
 }
 
-/* Has the next step done at this time. */
+/* Schedules the next step for this time. */
 static void look_at(struct reply_wait *wait, int64_t due_ms) {
     struct reply_source *source = wait->source;
     struct reactor_timer *timer = &source->lapses;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads the bucket of a protocol while anybody waits, asks for keys, and fetches the messages that
- * they name. Anybody who can write to the bucket may have written a value: what it names is shown
- * only if it is a message of this channel. */
+/* Reads the bucket of a protocol while any request waits, asks for keys, and fetches the messages
+ * that they name. Any client that can write to the bucket may have written a value: the message
+ * that it names is shown only if it is one of this channel. */
 
 #include "reply_source.h"
 
@@ -13,7 +13,7 @@
 #include "api_fields.h"
 #include "jetstream_map.h"
 
-/* What an unnoticed break delays at the most. */
+/* The longest delay by an unnoticed break. */
 enum { TICK_MS = 5000 };
 
 /* ---- those that wait ---- */
@@ -107,7 +107,7 @@ static void on_written(void *context, const struct jetstream_stored *stored) {
     }
 }
 
-/* What was written before it began to deliver is known by asking. */
+/* Keys written before it began to deliver are asked for. */
 static void on_opened(void *context, uint64_t next_sequence) {
     (void)next_sequence;
     each(context, ask_unless_known);
@@ -120,7 +120,7 @@ static void on_refused(void *context, const char *error) {
 
 /* ---- replies ---- */
 
-/* Where a message of the channel lies; NULL: it is none, or lies elsewhere by now. */
+/* The place of a message of the channel; NULL if it is none, or if it has moved since. */
 static const struct jetstream_place *place_of(const struct reply_source *source,
                                               const struct reply_wait *wait, const char *subject) {
     const struct channel *channel = source->channel;
@@ -275,8 +275,8 @@ void reply_source_remove(struct reply_source *source, struct reply_wait *wait) {
     source->count--;
 }
 
-/* What a work queue holds is gone once it is done: nobody waits for replies there. While NATS is
- * away the message waits for it, and so may who sent it. */
+/* Messages of a work queue are gone once they are done: no request waits for replies there. While
+ * NATS is away the message waits for it, and so may its sender. */
 bool reply_source_is_usable(const struct reply_source *source) {
     const char *const *subject = source->channel->fact_subjects;
     if (source->channel->fact_bucket == NULL || subject == NULL) {

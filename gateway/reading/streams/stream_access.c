@@ -2,7 +2,7 @@
 
 /* Rounds over all readers, in slices: verifying a JSON Web Token again takes as long as some
  * messages do, and there can be thousands of readers. One that was looked at goes to the end of the
- * queue, so that a round is over when the first one is of this round. */
+ * queue, so that a round ends when the first one is of this round. */
 
 #include "stream_access.h"
 
@@ -25,8 +25,8 @@ static uint64_t readable(const struct scopes *scopes) {
     return (scopes->read & protocols) | (scopes->admin ? ~protocols : 0);
 }
 
-/* What is left out of a stream is decided when it begins. Nothing is left out of what was refused.
- */
+/* Private messages are left out of a stream as decided at its beginning. Nothing is left out of
+ * refused messages. */
 static bool is_bound_as_before(const struct stream_access *access,
                                const struct stream_reader *reader) {
     const char *before = reader->query.filters[STREAM_FILTER_READER];

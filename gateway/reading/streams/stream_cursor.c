@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stream_cursor.h. A cursor asks the server about the stream, to know where "now" is and what
- * is already gone; finds its first sequence (stream_start.c; only a time in the middle needs a feed
- * for that); joins the hub if it follows; and is ready. From then on peek returns what is next.
+/* See stream_cursor.h. A cursor asks the server about the stream, to know where "now" is and which
+ * messages are gone; finds its first sequence (stream_start.c; only a time in the middle needs a
+ * feed for that); joins the hub if it follows; and is ready. From then on peek returns the next
+ * event.
  *
  * Its feed has no filter in NATS, so that a jump of the sequence always means that messages are
- * gone, which the reader is told; but in a stream that holds something else too it has one, and
- * only what is before the first message counts as gone. What the feed delivers is rendered ahead of
- * the client by the cursor's share of the pool, or one event; when the pool is full, a cursor whose
+ * gone, which the reader is told; but in a stream that has other messages too it has one, and only
+ * messages before the first one count as gone. What the feed delivers is rendered ahead of the
+ * client by the cursor's share of the pool, or one event; when the pool is full, a cursor whose
  * client does not read gives its queue back and fetches it again when the client does. */
 
 #include "stream_cursor.h"
@@ -49,7 +50,7 @@ static void give_back_queue(struct stream_holder *holder) {
     drop_queue(cursor);
 }
 
-/* Whether the ring has what is needed after the queue, or will have it. */
+/* Whether the ring has the events needed after the queue, or will have them. */
 static bool is_within_ring(const struct stream_cursor *cursor) {
     return cursor->is_live && (stream_hub_is_opening(cursor->hub) ||
                                stream_ring_covers(&cursor->hub->ring, cursor->queue_next));
@@ -78,7 +79,7 @@ static bool is_waiting(const struct stream_cursor *cursor) {
     return cursor->place >= STREAM_WAITING;
 }
 
-/* It needs nothing but what comes next, and its group knows its filters. */
+/* It needs only the next events, and its group knows its filters. */
 static bool can_park(const struct stream_cursor *cursor) {
     const struct stream_hub *hub = cursor->hub;
     return cursor->group != NULL && cursor->stage == STREAM_READY && hub->is_open &&
@@ -87,7 +88,7 @@ static bool can_park(const struct stream_cursor *cursor) {
            stream_ring_covers(&hub->ring, cursor->next);
 }
 
-/* Puts a cursor that waits where it is woken, and no more often than necessary. */
+/* Puts a waiting cursor where it is woken, and only as often as necessary. */
 static void choose_place(struct stream_cursor *cursor) {
     set_place(cursor, can_park(cursor)                                    ? STREAM_PARKED
                       : cursor->feed != NULL || cursor->waiter.is_waiting ? STREAM_FETCHING
@@ -130,7 +131,7 @@ static void set_next(struct stream_cursor *cursor, uint64_t next) {
     }
 }
 
-/* It cannot go on without losing something. A refusal stays the reason. */
+/* Ends it, since it cannot continue without losing something. A refusal stays the reason. */
 static void run_out_of_memory(struct stream_cursor *cursor) {
     if (cursor->failure == STREAM_SOUND) {
         cursor->failure = STREAM_OUT_OF_MEMORY;
@@ -337,14 +338,14 @@ static void jump_to(struct stream_cursor *cursor, uint64_t sequence) {
 /* The next message of its subjects has this sequence. */
 static void skip_to(struct stream_cursor *cursor, uint64_t sequence) {
     if (stream_hub_filter(cursor->hub) != NULL) {
-        cursor->next = sequence; /* what is in between may be of others */
+        cursor->next = sequence; /* messages in between may be of others */
     } else {
         jump_to(cursor, sequence);
     }
 }
 
-/* Finds what is gone already. It would show as a jump with the next message, but that may come much
- * later. */
+/* Finds the messages that are gone already. They would show as a jump with the next message, but
+ * that may come much later. */
 static void find_first_gap(struct stream_cursor *cursor, const struct jetstream_stream_info *info) {
     bool is_by_time = cursor->query->since == STREAM_SINCE_TIME;
     if (stream_start_is_former(cursor->query, stream_of(cursor), info)) {
@@ -397,7 +398,7 @@ static void on_informed(struct stream_member *member, const struct jetstream_str
 
 /* ---- reading ---- */
 
-/* The first event that is available from `next` on; NULL: none is. */
+/* The first event that is available from `next` on; NULL if none is. */
 static struct stream_event *upcoming(struct stream_cursor *cursor) {
     const struct stream_ring *ring = &cursor->hub->ring;
     if (cursor->is_live && stream_ring_covers(ring, cursor->next)) {
@@ -507,9 +508,9 @@ static void on_opened(struct stream_cursor *cursor) {
     }
 }
 
-/* A reader that ends would wait for ever if its last messages were deleted meanwhile: nothing comes
- * that could show the jump. When two checks, which are seconds apart, were answered and no message
- * came in between, they are gone; of a stream that holds something else too the leader says so. */
+/* A reader that ends would wait without end if its last messages were deleted: nothing comes that
+ * could show the jump. When two checks, which are seconds apart, were answered and no message came
+ * in between, they are gone; for a stream that has other messages too the leader is asked. */
 static void on_checked(struct stream_cursor *cursor) {
     const bool has_something =
         cursor->has_gap || cursor->queue.first != NULL || cursor->next > cursor->end;
@@ -583,7 +584,7 @@ static void on_restarted(struct stream_member *member, const struct jetstream_st
 
 static void on_rewound(struct stream_member *member, uint64_t sequence, uint64_t newest) {
     struct stream_cursor *cursor = OWNER_OF(member, struct stream_cursor, member);
-    /* A cursor that waits for a sequence past the end goes on waiting for it. */
+    /* A cursor that waits for a sequence past the end keeps waiting for it. */
     if (cursor->is_live && cursor->stage != STREAM_UNPLACED && cursor->next > sequence &&
         cursor->next <= newest + 1) {
         close_feed(cursor);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stream_envelope.h. An event is one allocation, which holds the text and what the filters ask
- * for. */
+/* See stream_envelope.h. An event is one allocation, which holds the text and the values for
+ * filters. */
 
 #include "stream_envelope.h"
 
@@ -21,7 +21,7 @@ static struct parley_bytes copy_fact(char **free_space, struct parley_bytes fact
     return copy;
 }
 
-/* `route` NULL: nothing for filters but the type. */
+/* `route` is NULL if filters have only the type. */
 static void gather_facts(struct parley_bytes facts[STREAM_FACT_COUNT], struct parley_bytes type,
                          const struct parley_route *route) {
     facts[STREAM_FILTER_TYPE] = type;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Renders events, and holds them against filters. Every message is checked again when it is read,
- * since anybody may publish to NATS. It deliberately does not decide who gets an event, nor in
- * which frame (lines, server-sent events). */
+ * since any client may publish to NATS. It deliberately does not decide which reader gets an event,
+ * nor in which frame (lines, server-sent events). */
 
 #include "stream_event.h"
 
@@ -16,9 +16,9 @@
 #include "stream_rejected.h"
 
 enum {
-    SCRATCH_KEPT_BYTES = 256 * 1024, /* a giant message must not hold its memory for ever */
+    SCRATCH_KEPT_BYTES = 256 * 1024, /* a giant message must not keep its memory */
     SEQUENCE_DIGITS_MAX = 20,
-    OWN_ID_MAX = 320, /* a stream's name or a request's id, and what is said of it */
+    OWN_ID_MAX = 320, /* a stream's name or a request's id, with its members */
     OWN_DATA_MAX = 512,
     HEADER_ID_MAX = 256,
     REASONS_MAX = 8, /* of a foreign message: that many violations are named */
@@ -126,8 +126,8 @@ static bool has_object(const struct parley_protocol *protocol,
     return protocol->objects != NULL && jetstream_stored_header(stored, OBJECT_HEADER) != NULL;
 }
 
-/* Reads the payload and says where it would go.  `out_is_ours`: it is a valid message; so is
- * nothing that is over a limit of the library. */
+/* Reads the payload and finds its route.  `out_is_ours`: it is a valid message; one over a limit of
+ * the library is not. */
 static enum parley_status read_message(struct stream_renderer *renderer,
                                        const struct jetstream_stored *stored,
                                        struct parley_route *route, bool *out_is_ours) {
@@ -207,7 +207,7 @@ static void write_reason(struct parley_buffer *out, const struct parley_findings
     parley_buffer_finish(&reason);
 }
 
-/* What cannot be read may be a private message, of any agent. */
+/* An unreadable one may be a private message, of any agent. */
 static struct stream_event *render_foreign(struct stream_renderer *renderer, const char *created,
                                            const struct jetstream_stored *stored) {
     struct parley_buffer *text = &renderer->text;
@@ -325,7 +325,7 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `data`: JSON; NULL: none. */
+/* `data`: JSON; NULL for none. */
 static struct stream_event *render_own(const char *id, const char *source, const char *type,
                                        struct parley_bytes token, const char *data) {
     struct parley_buffer text;

@@ -217,7 +217,7 @@ static void look_up(struct matching *matching, enum stream_filter filter,
     }
 }
 
-/* What is for everybody concerns all that ask what is for somebody. */
+/* An event for all receivers concerns all groups that ask for a receiver. */
 static void look_up_receivers(struct matching *matching) {
     const struct stream_event *event = matching->event;
     struct stream_group *group;

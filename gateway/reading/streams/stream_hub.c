@@ -147,8 +147,8 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
         stream_ring_push(&hub->ring, event);
         hub->compared_count += stream_groups_match(&hub->groups, event, notify_group, event);
     } else {
-        /* Out of memory for it, the ring begins after it: readers fetch what is before that from
-         * the stream. */
+        /* Out of memory for it, the ring begins after it: readers fetch earlier events from the
+         * stream. */
         stream_ring_restart(&hub->ring, sequence + 1);
     }
     notify(&hub->waiting, STREAM_HUB_STORED);
@@ -293,7 +293,7 @@ static void inform(struct stream_hub *hub, const struct jetstream_stream_info *i
     }
 }
 
-/* Of a stream whose messages it counts itself: there is nothing before the present. */
+/* For a stream whose messages it counts itself: there is nothing before the present. */
 static struct jetstream_stream_info describe_core(const struct stream_hub *hub, bool is_known) {
     return (struct jetstream_stream_info){
         .is_known = is_known, .first_sequence = hub->newest + 1, .last_sequence = hub->newest};

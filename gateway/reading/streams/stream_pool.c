@@ -7,7 +7,7 @@
 #include "stream_pool.h"
 
 enum {
-    SHARE_PART = 8, /* of what is free */
+    SHARE_PART = 8, /* of the free part */
     SHARE_BYTES_MAX = 1024 * 1024,
     SHARE_BYTES_MIN = 16 * 1024,
     TICK_MS = 100,
@@ -25,7 +25,7 @@ static bool is_stuck(const struct stream_pool *pool, const struct stream_holder 
     return holder != NULL && pool->tick - holder->moved >= STUCK_TICKS;
 }
 
-/* Has those who are stuck give way.  Returns: whether there is room. */
+/* Makes stuck readers give way.  Returns: whether there is room. */
 static bool make_room(struct stream_pool *pool, size_t bytes) {
     struct stream_holder *next;
     for (struct stream_holder *holder = TAILQ_FIRST(&pool->holders);

@@ -50,7 +50,7 @@ static void cursor_failed(struct stream_cursor *cursor) {
 static const struct stream_cursor_events cursor_events = {
     .ready = cursor_ready, .more = cursor_more, .failed = cursor_failed};
 
-/* ---- what it holds ---- */
+/* ---- its events ---- */
 
 static void release(struct stream_reader *reader) {
     if (reader->is_held) {
@@ -60,7 +60,7 @@ static void release(struct stream_reader *reader) {
     }
 }
 
-/* The cursor that current is from: its turn is over. */
+/* Ends the turn of the cursor that `current` is from. */
 static struct stream_cursor *current_cursor(struct stream_reader *reader) {
     assert(reader->turn > 0);
     return &reader->cursors[reader->turn - 1];
@@ -80,7 +80,8 @@ static void give_back_current(struct stream_holder *holder) {
     reader->current = NULL;
 }
 
-/* The client took what it could, and current is not all sent. parley's own events are small. */
+/* Called when the client took all that it could, and `current` is not all sent. parley's own events
+ * are small. */
 static void hold(struct stream_reader *reader) {
     if (reader->current == NULL || reader->current->sequence == 0) {
         return;
@@ -116,8 +117,8 @@ static void begin_merging(struct stream_reader *reader) {
     }
 }
 
-/* Chooses the cursor to take from next. What is not an event goes first.
- * Returns: cursor_count: none at present. */
+/* Chooses the cursor to take from next. Gaps and the like go first. Returns: cursor_count: none at
+ * present. */
 static size_t choose_earliest(struct stream_reader *reader) {
     size_t chosen = reader->cursor_count;
     int64_t earliest_ns = INT64_MAX;
@@ -242,7 +243,7 @@ void stream_reader_end(struct stream_reader *reader, const char *reason) {
     wake(reader);
 }
 
-/* ---- what is next ---- */
+/* ---- the next event ---- */
 
 /* The resume token: the places in all streams.  Owns: it is in `token` for one stream, in the
  * reader's memory for several. */
@@ -305,7 +306,7 @@ static struct stream_event *render_due_event(struct stream_reader *reader) {
     return stream_render_open(id, path, resume, waiting_for, last);
 }
 
-/* Sets `current` to what is due. */
+/* Sets `current` to the event that is due. */
 static enum stream_item take_due(struct stream_reader *reader) {
     const bool is_event = !reader->is_sse && !reader->query.is_bare;
     reader->current = is_event ? render_due_event(reader) : render_due_bytes(reader);
@@ -325,8 +326,8 @@ static struct stream_event *in_encoding(const struct stream_reader *reader,
     return converted;
 }
 
-/* Takes what was given back, to continue within it. If it is not the same event any more (the
- * message was deleted, the stream was created again), its rest is lost. */
+/* Takes the event that was given back, to continue within it. If it is no longer the same event
+ * (the message was deleted, the stream was created again), its rest is lost. */
 static enum stream_item take_again(struct stream_reader *reader) {
     struct stream_cursor *cursor = current_cursor(reader);
     struct stream_event *event = NULL;
@@ -350,7 +351,7 @@ static void count_event(struct stream_reader *reader) {
     }
 }
 
-/* Takes what one cursor has: after STREAM_EVENT and STREAM_GAP it is `current`. */
+/* Takes the next of one cursor: after STREAM_EVENT and STREAM_GAP it is `current`. */
 static enum stream_item take(struct stream_reader *reader, struct stream_cursor *cursor) {
     struct stream_event *event = NULL;
     enum stream_item item = stream_cursor_peek(cursor, &event);
@@ -386,7 +387,7 @@ static enum stream_item take_end(struct stream_reader *reader, const char *reaso
     return reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
 }
 
-/* Takes what one cursor has, and notes whose turn it was. */
+/* Takes the next of one cursor, and notes its turn. */
 static inline enum stream_item take_from(struct stream_reader *reader, size_t index) {
     const enum stream_item item = take(reader, &reader->cursors[index]);
     if (item == STREAM_NOTHING || item == STREAM_DONE) {
@@ -544,7 +545,7 @@ static void wait(struct stream_reader *reader) {
     }
 }
 
-/* Fills the buffer.  Returns: how much was put there; `out_is_dry`: there is no more, now. */
+/* Fills the buffer.  Returns: how much was put there; `out_is_dry`: there is nothing more now. */
 static size_t fill(struct stream_reader *reader, char *buffer, size_t size, bool *out_is_dry) {
     size_t used = 0;
     *out_is_dry = false;

@@ -80,7 +80,7 @@ static const struct {
     {"Parley-Dropped", ",\"dropped\":"},
 };
 
-/* Of a hexadecimal digit, in upper case as they are written; -1: it is none. */
+/* The value of a hexadecimal digit, in upper case as they are written; -1 if it is none. */
 static int value_of(char c) {
     static const char digits[] = "0123456789ABCDEF";
     const char *digit = c != '\0' ? strchr(digits, c) : NULL;

@@ -96,10 +96,10 @@ void stream_reading_name_left_out(const struct stream_reading *reading,
     parley_buffer_finish(&names);
 }
 
-/* ---- what is asked for ---- */
+/* ---- the query ---- */
 
-/* What is published to a work queue can be read from now on only. (A token says so of its stream by
- * having no part for it.) */
+/* Messages of a work queue can be read from now on only. (A token says so of its stream by having
+ * no part for it.) */
 static bool has_past(struct http_request *request, const struct stream_query *query,
                      const struct stream_reading *reading) {
     for (size_t i = 0; query->since != STREAM_SINCE_NOW && i < reading->hub_count; i++) {
@@ -132,7 +132,7 @@ static bool fits_streams(struct http_request *request, const struct stream_query
         return has_past(request, query, reading);
     }
     if (stream_reading_count(reading) == 0) {
-        return true; /* NATS is away, which is what to answer */
+        return true; /* NATS is away, which is the answer */
     }
     struct stream_token token;
     for (size_t i = 0; i < reading->hub_count; i++) {
@@ -173,7 +173,7 @@ static bool knows_values(struct http_request *request, const struct stream_query
     return is_known;
 }
 
-/* Filters are about what a valid message says. */
+/* Filters are about the content of valid messages. */
 static bool takes_filters(struct http_request *request, const struct stream_query *query,
                           const struct stream_reading *reading) {
     if (query->filter_set == 0 || reading->only == NULL || reading->only->protocol != NULL) {

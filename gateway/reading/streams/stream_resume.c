@@ -46,7 +46,7 @@ static struct stream_token former_token(const struct stream_cursor *cursor) {
 
 size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM_TOKEN_MAX]) {
     if (stream_hub_is_core(cursor->hub)) {
-        return 0; /* it can only begin with what is new */
+        return 0; /* it can only begin with new messages */
     }
     struct stream_token at = {.created = parley_bytes_of(cursor->hub->created),
                               .sequence = stream_cursor_next(cursor) - 1,

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The ring of a hub. Readers hold no place in it, only the number of the event they want next:
- * an event that is evicted while somebody sends it lives on by its reference. */
+/* The ring of a hub. Readers hold no place in it, only the number of the event they want next: an
+ * event that is evicted while a reader sends it lives on by its reference. */
 
 #include "stream_ring.h"
 
@@ -68,7 +68,7 @@ struct stream_event *stream_ring_find(const struct stream_ring *ring, uint64_t s
     if (sequence <= oldest) {
         return *slot(ring, 0);
     }
-    /* Without jumps it lies exactly this far behind the oldest, with jumps nearer. */
+    /* Without jumps it is exactly this far behind the oldest, with jumps nearer. */
     size_t low = 1, high = ring->count - 1;
     if (sequence - oldest < high) {
         high = (size_t)(sequence - oldest);

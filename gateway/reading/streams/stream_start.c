@@ -40,7 +40,7 @@ bool stream_start_find(const struct stream_query *query, const char *stream,
     case STREAM_SINCE_TOKEN:
         if (stream_token_find(query->token, stream, &token)) {
             /* The token's message was stored once, unless the token says otherwise: if it is past
-             * the end now, the stream has lost its end, and what comes next is new. */
+             * the end now, the stream has lost its end, and the next message is new. */
             const bool is_lost = !token.is_ahead && token.sequence > info->last_sequence &&
                                  !stream_start_is_former(query, stream, info);
             *out = (is_lost ? info->last_sequence : token.sequence) + 1;

@@ -13,7 +13,7 @@
 
 enum { NAMES_MAX = 512, LISTED_MAX = 32 };
 
-/* What a filter may name. */
+/* The values that a filter may name. */
 struct names {
     struct parley_arena arena;
     const char *items[NAMES_MAX + 1]; /* ends with NULL */
@@ -98,7 +98,7 @@ static bool has(const struct names *names, struct parley_bytes value) {
     return false;
 }
 
-/* The first item of the list that is none of the names; data NULL: there is none. */
+/* The first item of the list that is none of the names; data NULL if there is none. */
 static struct parley_bytes find_unknown(const struct names *names, const char *list) {
     while (list != NULL) {
         const struct parley_bytes item = stream_list_next(&list);

@@ -56,8 +56,8 @@ struct streams {
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
-    struct stream_hub hubs[]; /* of the places of parley_protocols, in their order, and of what was
-                                 refused */
+    struct stream_hub
+        hubs[]; /* of the places of parley_protocols, in their order, and of refused messages */
 };
 
 /* ---- keepalive ---- */
@@ -173,7 +173,7 @@ static void request_closed(void *state, bool is_complete) {
     }
 }
 
-/* A keepalive shows whether it has left altogether: what it does not take comes back. */
+/* A keepalive shows whether it has left: bytes that it does not take come back. */
 static void request_half_closed(void *state, struct http_request *request) {
     (void)request;
     struct stream_reader *reader = state;
@@ -299,7 +299,7 @@ void streams_serve_rejected(struct streams *streams, const struct limits *limits
 
 /* ---- all of them ---- */
 
-/* Of all protocols, in use or not. */
+/* Those of all protocols, in use or not. */
 static size_t count_places(const struct jetstream *jetstream) {
     size_t count = 0;
     for (size_t i = 0; i < parley_protocol_count(); i++) {
