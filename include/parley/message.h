@@ -64,7 +64,7 @@ struct parley_message {
     bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
     bool is_certain;         /* decode has found the verdict: `findings` are all that there is */
     bool is_escalated;       /* protocol->escalate has changed it */
-    struct parley_value values[PARLEY_FIELDS_MAX]; /* facts, by field */
+    struct parley_value values[PARLEY_FIELDS_MAX]; /* captures, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
     struct parley_route route; /* once it was computed … */
@@ -74,7 +74,7 @@ struct parley_message {
                                                                 shape of the last messages */
 };
 
-/* The text of a fact, by its field; data NULL: it is not a string. */
+/* The text of a capture, by its field; data NULL: it is not a string. */
 static inline struct parley_bytes parley_message_text(const struct parley_message *message,
                                                       unsigned field) {
     return parley_value_text(&message->values[field]);

@@ -150,7 +150,7 @@ struct parley_protocol {
     bool has_receivers;            /* messages may name receivers; one that names none is for all */
     /* Thread names are compared case-insensitively. */
     bool is_thread_caseless;
-    const char *const *fields; /* NULL-terminated JSON Pointers: the facts its rules use */
+    const char *const *fields; /* NULL-terminated JSON Pointers: what its rules capture */
     unsigned type_field;       /* index into fields: the member that contains the type */
 
     const struct parley_rule *rules;
@@ -202,19 +202,19 @@ struct parley_protocol {
     /* Fills in absent members of a decoded message (options.stamp); NULL if the protocol fills in
      * none. */
     enum parley_status (*stamp)(struct parley_message *message, const struct parley_codec *codec);
-    /* Checks the rows marked by_inspection, once all facts are known; reports broken ones with
+    /* Checks the rows marked by_inspection, once all captures are known; reports broken ones with
      * findings_report() (rules/findings.h). */
     enum parley_status (*inspect)(struct parley_message *message);
-    /* `inspect` uses only facts, options and text, so that accept-only readers can call it. It may
-     * then be called twice for a message. */
-    bool inspects_facts;
+    /* `inspect` uses only captures, options and text, so that accept-only readers can call it. It
+     * may then be called twice for a message. */
+    bool inspects_captures;
     /* `inspect` asks for message->packed_bytes, which costs least to add up while JSON is read. It
      * may not be known all the same. */
     bool inspects_size;
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
-    /* Makes an invalid message valid by changing its text, facts and findings, and sets
+    /* Makes an invalid message valid by changing its text, captures and findings, and sets
      * is_escalated, where options ask for review by people instead of refusal. NULL if nothing is
      * escalated. */
     enum parley_status (*escalate)(struct parley_message *message);

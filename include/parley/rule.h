@@ -55,8 +55,9 @@ static inline bool parley_value_is_nothing(const struct parley_value *value) {
     return value->kind == PARLEY_ABSENT || value->kind == PARLEY_NULL;
 }
 
-/* The facts of one message, for rules that look at several members at once. */
-struct parley_facts {
+/* The captures of one message: the values of the protocol's fields, for rules that look at several
+ * members at once. */
+struct parley_captures {
     const struct parley_value *values; /* by the protocol's field numbers */
     unsigned type;                     /* index into the protocol's types, or PARLEY_TYPE_OTHER */
     const struct parley_options *options;
@@ -66,8 +67,8 @@ struct parley_facts {
 #define PARLEY_TYPE_OTHER 31u
 #define PARLEY_TYPE_BIT(type) (UINT32_C(1) << (type))
 
-/* A yes-or-no question about one fact. It is data, so that rows over several members that consist
- * of such questions can be both checked and written into the JSON Schema. */
+/* A yes-or-no question about one capture. It is data, so that rows over several members that
+ * consist of such questions can be both checked and written into the JSON Schema. */
 enum parley_question {
     PARLEY_TEST_END,       /* ends a list */
     PARLEY_IS_THERE,       /* not missing, and of one of .kinds unless that is 0 */
@@ -125,13 +126,13 @@ struct parley_place {
         *words; /* PARLEY_PATTERN, PARLEY_TOKEN: "an agent id (1 to 64 of A-Z a-z 0-9 _ -)" */
     uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
 
-    /* A rule over several members is checked once per message, when all facts are known; `path` is
-     * then the place to report, and `kinds` and `constraint` are unused. It has one of two forms.
-     * Tests: if all of `when` hold (NULL: always), one of `wants` must hold. A JSON Schema can
-     * express that. */
+    /* A rule over several members is checked once per message, when all captures are known; `path`
+     * is then the place to report, and `kinds` and `constraint` are unused. It has one of two
+     * forms. Tests: if all of `when` hold (NULL: always), one of `wants` must hold. A JSON Schema
+     * can express that. */
     const struct parley_test *when, *wants;
     /* Code: returns true when the rule is broken. A schema cannot express it. */
-    bool (*is_broken)(const struct parley_facts *facts);
+    bool (*is_broken)(const struct parley_captures *captures);
     /* For rules over several members: whether the options of the request ask for it; NULL: always
      * checked. A JSON Schema has no options. */
     bool (*is_asked)(const struct parley_options *options);

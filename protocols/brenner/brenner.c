@@ -124,7 +124,7 @@ const struct parley_protocol brenner_protocol = {
     .type_of = brenner_type_of,
     .stamp = json_stamp,
     .inspect = brenner_inspect,
-    .inspects_facts = true,
+    .inspects_captures = true,
     .refusal_media_type = "text/markdown",
     .write_refusal = markdown_write_refusal,
 };

@@ -20,7 +20,7 @@ enum brenner_type {
     BRENNER_INFO,
 };
 
-/* The facts that its rules and its route use. */
+/* The captures that its rules and its route use. */
 enum brenner_field {
     BRENNER_SUBJECT,
     BRENNER_BODY_MD,

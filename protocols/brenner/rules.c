@@ -12,13 +12,13 @@
 
 /* ---- rules over several members ---- */
 
-static bool sets_ack(const struct parley_facts *facts) {
-    const struct parley_value *ack_required = &facts->values[BRENNER_ACK_REQUIRED];
+static bool sets_ack(const struct parley_captures *captures) {
+    const struct parley_value *ack_required = &captures->values[BRENNER_ACK_REQUIRED];
     return ack_required->kind == PARLEY_BOOLEAN && ack_required->number != 0;
 }
 
-static bool does_not_set_ack(const struct parley_facts *facts) {
-    return !sets_ack(facts);
+static bool does_not_set_ack(const struct parley_captures *captures) {
+    return !sets_ack(captures);
 }
 
 /* ---- the table ---- */

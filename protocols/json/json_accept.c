@@ -18,7 +18,7 @@ _Static_assert((int)ACCEPT_DEPTH_MAX == JSON_DEPTH_MAX, "GW-004");
 struct reader {
     struct accept accept;
     const char *end;
-    struct parley_value other; /* the current value, if it is not a fact */
+    struct parley_value other; /* the current value, if it is not a capture */
     bool is_measuring;
     size_t packed_bytes; /* of the text read, if it is measured */
 };
@@ -239,7 +239,7 @@ static inline bool ask(struct reader *reader, const struct schema_node *node,
     return reader->accept.failed != WALK_EVERY_TYPE;
 }
 
-/* Reads a scalar, or the opening of an array or object. A fact is read in its place. */
+/* Reads a scalar, or the opening of an array or object. A capture is read in its place. */
 static inline const char *read_value(struct reader *reader, const char *at,
                                      const struct schema_node *node) {
     if (at == reader->end) {
@@ -321,7 +321,7 @@ static enum accept_certainty accept_message(struct parley_message *message, stru
     reader.end = message->text.data + message->text.length;
     reader.is_measuring = protocol->inspects_size && key.data == NULL;
     reader.packed_bytes = 0;
-    const bool is_read = (protocol->inspect == NULL || protocol->inspects_facts) &&
+    const bool is_read = (protocol->inspect == NULL || protocol->inspects_captures) &&
                          read_message(&reader, key, member);
     message->packed_bytes = is_read && reader.is_measuring ? reader.packed_bytes : 0;
     return is_read ? accept_judge(&reader.accept) : ACCEPT_UNSURE;
@@ -332,7 +332,7 @@ bool json_accept_with(struct parley_message *message, struct parley_bytes key,
     if (accept_message(message, key, member) == ACCEPT_RIGHT) {
         return true;
     }
-    walk_forget_facts(message);
+    walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
     return false;
 }
@@ -341,7 +341,7 @@ enum accept_certainty json_accept(struct parley_message *message) {
     const enum accept_certainty certainty = accept_message(message, (struct parley_bytes){0}, NULL);
     if (certainty <= ACCEPT_WHOLE) {
         const unsigned type = message->type;
-        walk_forget_facts(message);
+        walk_forget_captures(message);
         message->type = certainty == ACCEPT_WHOLE ? type : message->type;
     }
     return certainty;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Canonical copies, for digests. The reader that accepts most messages notes where their facts
+/* Canonical copies, for digests. The reader that accepts most messages notes where their captures
  * begin; of others the text is read once more. */
 
 #include "json_canonical.h"

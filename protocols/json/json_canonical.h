@@ -10,7 +10,7 @@
  * Returns: the end of the written text. */
 char *json_canonical_copy(const char *at, const char *end, char *out);
 
-/* Builds an object, in the arena, of those of the facts `fields` that the message has; each must be
- * a top-level member that is a string, array or object: {"from":"sir","payload":{…}}. */
+/* Builds an object, in the arena, of those of the captures `fields` that the message has; each must
+ * be a top-level member that is a string, array or object: {"from":"sir","payload":{…}}. */
 enum parley_status json_canonical_members(struct parley_message *message, const unsigned *fields,
                                           size_t count, struct parley_bytes *out) PARLEY_MUST_CHECK;

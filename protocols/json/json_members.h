@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Members of a JSON message that no rule needs as a fact: found by reading its text once more. For
- * messages that were read from JSON and are valid. */
+/* Members of a JSON message that no rule needs as a capture: found by reading its text once more.
+ * For messages that were read from JSON and are valid. */
 
 #include <parley/message.h>
 

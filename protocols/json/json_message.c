@@ -256,7 +256,7 @@ enum parley_status json_stamp(struct parley_message *message, const struct parle
         return status;
     }
     message->is_decoded = message->is_certain = false;
-    walk_forget_facts(message);
+    walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
     return json_decode(message, codec);
 }

@@ -27,7 +27,7 @@ void parley_message_reset(struct parley_message *message) {
     message->packed_bytes = 0;
     message->is_decoded = message->is_certain = message->has_route = false;
     message->is_fault_contained = message->is_escalated = false;
-    walk_forget_facts(message);
+    walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
 }
 

@@ -15,14 +15,14 @@ _Static_assert((int)ACCEPT_DEPTH_MAX == KEY_SET_DEPTH_MAX, "GW-004");
 struct reader {
     struct accept accept; /* a level's count: of members or items still to come */
     const char *start, *end;
-    bool is_inside;      /* reads a value inside the message: no facts */
+    bool is_inside;      /* reads a value inside the message: no captures */
     struct key_set *set; /* the keys, once they are too many for `accept`; else NULL */
     struct key_set spare;
 };
 
 /* ---- rows of the table ---- */
 
-/* Whether more than the kind of a value is needed: some row checks it, or it is a fact. */
+/* Whether more than the kind of a value is needed: some row checks it, or it is a capture. */
 static bool ask_value(struct reader *reader, const struct schema_node *node, unsigned kind,
                       struct msgpack_value *decoded, size_t offset) {
     struct parley_message *message = reader->accept.message;
@@ -32,8 +32,8 @@ static bool ask_value(struct reader *reader, const struct schema_node *node, uns
             return false;
         }
     }
-    const bool is_fact = node->field >= 0 && !reader->is_inside;
-    struct parley_value other, *value = is_fact ? &message->values[node->field] : &other;
+    const bool is_capture = node->field >= 0 && !reader->is_inside;
+    struct parley_value other, *value = is_capture ? &message->values[node->field] : &other;
     *value = msgpack_value_of(decoded, offset);
     if (accept_depends(node, kind, value)) {
         accept_ask_rows(&reader->accept, node, kind, value);
@@ -232,7 +232,7 @@ enum accept_certainty msgpack_accept(struct parley_message *message) {
     accept_begin(&reader.accept, message);
     reader.is_inside = false;
     if (!read_bytes(&reader, message->text, &message->schema->root)) {
-        walk_forget_facts(message);
+        walk_forget_captures(message);
         return ACCEPT_UNSURE;
     }
     return accept_judge(&reader.accept);

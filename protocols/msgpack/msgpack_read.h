@@ -12,13 +12,13 @@
 /* ---- accept fast ---- */
 
 /* One pass over a message that was reset. Unless unsure, message->type is set as by the walk; if
- * no row is broken, the facts are, too.  Owns: facts are borrowed from the text; the base64
+ * no row is broken, the captures are, too.  Owns: captures are borrowed from the text; the base64
  * texts of `bin` are in the arena. Nothing else is allocated, unless a message has a great many
  * keys. */
 enum accept_certainty msgpack_accept(struct parley_message *message);
 
 /* The same for a value at `path` that is encoded in the message, during its inspection. The rules
- * over several members are not checked, and no facts are set. */
+ * over several members are not checked, and no captures are set. */
 enum accept_certainty msgpack_accept_inside(struct parley_message *message,
                                             struct parley_bytes bytes, const char *path);
 

@@ -15,8 +15,8 @@ enum roundtable_type {
     ROUNDTABLE_HEARTBEAT,
 };
 
-/* The facts that its rules and its route use. Some are here for their place alone: a missing member
- * is reported at the object. */
+/* The captures that its rules and its route use. Some are here for their place alone: a missing
+ * member is reported at the object. */
 enum roundtable_field {
     ROUNDTABLE_ID,
     ROUNDTABLE_TYPE,

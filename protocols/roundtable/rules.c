@@ -52,21 +52,22 @@ static bool is_any_of(const struct parley_value *value, const char *const *texts
     return *texts != NULL;
 }
 
-static bool says_retryable(const struct parley_facts *facts, bool is_retryable) {
-    const struct parley_value *retryable = &facts->values[ROUNDTABLE_RETRYABLE];
+static bool says_retryable(const struct parley_captures *captures, bool is_retryable) {
+    const struct parley_value *retryable = &captures->values[ROUNDTABLE_RETRYABLE];
     return retryable->kind == PARLEY_BOOLEAN && (retryable->number != 0) == is_retryable;
 }
 
 /* The two halves of the table in contract, Error Codes; internal_error is in neither. */
-static bool gives_up_on_passing_error(const struct parley_facts *facts) {
-    return is_any_of(&facts->values[ROUNDTABLE_ERROR],
+static bool gives_up_on_passing_error(const struct parley_captures *captures) {
+    return is_any_of(&captures->values[ROUNDTABLE_ERROR],
                      LIST("rate_limited", "timeout", "model_error")) &&
-           says_retryable(facts, false);
+           says_retryable(captures, false);
 }
 
-static bool retries_lasting_error(const struct parley_facts *facts) {
-    return is_any_of(&facts->values[ROUNDTABLE_ERROR], LIST("skill_missing", "invalid_params")) &&
-           says_retryable(facts, true);
+static bool retries_lasting_error(const struct parley_captures *captures) {
+    return is_any_of(&captures->values[ROUNDTABLE_ERROR],
+                     LIST("skill_missing", "invalid_params")) &&
+           says_retryable(captures, true);
 }
 
 /* Another rule checks whether time and ttl are valid. */
@@ -85,10 +86,11 @@ bool roundtable_deadline(const struct parley_value *values, double *out_seconds)
 }
 
 /* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle). */
-static bool has_expired(const struct parley_facts *facts) {
+static bool has_expired(const struct parley_captures *captures) {
     double deadline;
-    return facts->options->now_seconds != 0 && roundtable_deadline(facts->values, &deadline) &&
-           deadline < (double)facts->options->now_seconds;
+    return captures->options->now_seconds != 0 &&
+           roundtable_deadline(captures->values, &deadline) &&
+           deadline < (double)captures->options->now_seconds;
 }
 
 /* ---- the table ---- */

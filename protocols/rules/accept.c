@@ -12,7 +12,7 @@ static bool rises(struct accept *accept, const struct parley_place *place, doubl
     return level > accept->levels && constraint_rises(&level->rising, place, number);
 }
 
-/* Called once the fact that is the message's type has been captured, or there is none. */
+/* Called once the capture that is the message's type has been captured, or there is none. */
 static unsigned note_type(struct accept *accept) {
     struct parley_message *message = accept->message;
     message->type =
@@ -97,11 +97,11 @@ enum accept_certainty accept_judge(struct accept *accept) {
     if ((accept->failed & type) != 0) {
         return ACCEPT_WHOLE;
     }
-    const struct parley_facts facts = {
+    const struct parley_captures captures = {
         .values = message->values, .type = message->type, .options = &message->options};
     const struct schema_check *check = message->schema->cross_checks;
     while (check != NULL &&
-           ((schema_types(check) & type) == 0 || !place_is_broken(check->place, &facts))) {
+           ((schema_types(check) & type) == 0 || !place_is_broken(check->place, &captures))) {
         check = check->next;
     }
     return check == NULL ? inspect(message) : ACCEPT_WHOLE;

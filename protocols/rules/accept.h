@@ -75,7 +75,7 @@ static inline bool accept_depends(const struct schema_node *node, unsigned kind,
 }
 
 /* Asks the rows that depend on more than the kind (schema_node.asked_kinds).  `value`: a scalar, or
- * an array whose `count` is known; a fact is passed by its address in message->values. */
+ * an array whose `count` is known; a capture is passed by its address in message->values. */
 void accept_ask_rows(struct accept *accept, const struct schema_node *node, unsigned kind,
                      const struct parley_value *value);
 
@@ -149,7 +149,7 @@ static inline bool accept_keep_key(struct accept *accept, struct parley_bytes ke
 
 /* ---- the end ---- */
 
-/* The verdict on a message that has been read to its end, and whose facts are captured. Asks the
- * rows over several members, then the protocol's inspection (one that inspects facts). Returns: not
- * ACCEPT_UNSURE. */
+/* The verdict on a message that has been read to its end, and whose captures are captured. Asks the
+ * rows over several members, then the protocol's inspection (one that inspects captures). Returns:
+ * not ACCEPT_UNSURE. */
 enum accept_certainty accept_judge(struct accept *accept);

@@ -136,21 +136,21 @@ static bool test_holds(const struct parley_test *test, const struct parley_value
     return false;
 }
 
-bool place_is_broken(const struct parley_place *place, const struct parley_facts *facts) {
-    if (place->is_asked != NULL && !place->is_asked(facts->options)) {
+bool place_is_broken(const struct parley_place *place, const struct parley_captures *captures) {
+    if (place->is_asked != NULL && !place->is_asked(captures->options)) {
         return false;
     }
     if (place->is_broken != NULL) {
-        return place->is_broken(facts);
+        return place->is_broken(captures);
     }
     const struct parley_test *test = place->when;
     for (; test != NULL && test->asks != PARLEY_TEST_END; test++) {
-        if (!test_holds(test, &facts->values[test->field])) {
+        if (!test_holds(test, &captures->values[test->field])) {
             return false;
         }
     }
     for (test = place->wants; test->asks != PARLEY_TEST_END; test++) {
-        if (test_holds(test, &facts->values[test->field])) {
+        if (test_holds(test, &captures->values[test->field])) {
             return false;
         }
     }

@@ -43,13 +43,13 @@ static inline bool constraint_rises(struct constraint_rising *rising,
     return has_risen;
 }
 
-/* Whether a place is about several members, so that it is checked once all facts are known. */
+/* Whether a place is about several members, so that it is checked once all captures are known. */
 static inline bool place_is_over_members(const struct parley_place *place) {
     return place->is_broken != NULL || place->wants != NULL;
 }
 
 /* Whether such a place is broken. */
-bool place_is_broken(const struct parley_place *place, const struct parley_facts *facts);
+bool place_is_broken(const struct parley_place *place, const struct parley_captures *captures);
 
 /* "`seq` is -1; expected an integer of 0 or more, or null".  `path` is the value's JSON Pointer.
  * `value` NULL: it is missing.

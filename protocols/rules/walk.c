@@ -12,7 +12,7 @@
 
 #include "text.h"
 
-void walk_forget_facts(struct parley_message *message) {
+void walk_forget_captures(struct parley_message *message) {
     memset(message->values, 0, message->schema->field_count * sizeof message->values[0]);
     message->type = PARLEY_TYPE_OTHER;
 }
@@ -20,7 +20,7 @@ void walk_forget_facts(struct parley_message *message) {
 void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types) {
     *walk = (struct walk){
         .message = message, .types = types, .root = &message->schema->root, .base = ""};
-    walk_forget_facts(message);
+    walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
 }
 
@@ -193,7 +193,7 @@ void walk_leave(struct walk *walk, size_t count) {
     }
 }
 
-/* The start of the value at `path` or, if it is missing or not a fact, of the nearest one around
+/* The start of the value at `path` or, if it is missing or not a capture, of the nearest one around
  * it. */
 static size_t offset_of(const struct walk *walk, const char *path) {
     const struct parley_protocol *protocol = walk->message->protocol;
@@ -212,12 +212,12 @@ static size_t offset_of(const struct walk *walk, const char *path) {
 
 static void ask_across(struct walk *walk) {
     struct parley_message *message = walk->message;
-    const struct parley_facts facts = {
+    const struct parley_captures captures = {
         .values = message->values, .type = message->type, .options = &message->options};
     const struct schema_check *check = message->schema->cross_checks;
     for (; check != NULL; check = check->next) {
         const bool counts = (schema_types(check) & PARLEY_TYPE_BIT(message->type)) != 0;
-        if (!counts || !place_is_broken(check->place, &facts)) {
+        if (!counts || !place_is_broken(check->place, &captures)) {
             continue;
         }
         const struct parley_finding finding = {

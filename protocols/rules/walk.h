@@ -2,8 +2,8 @@
 #pragma once
 
 /* The rule engine. A reader reads a document and reports its values; the walk checks the
- * rules of each place, captures the facts, and adds findings to the message. It keeps no document,
- * allocates only for findings, and works for any encoding.
+ * rules of each place, captures the captures, and adds findings to the message. It keeps no
+ * document, allocates only for findings, and works for any encoding.
  *
  *   walk_begin
  *     walk_value (an object) → true: its members matter
@@ -37,19 +37,19 @@ struct walk {
     uint32_t types;                 /* the types whose rows are checked */
     const struct schema_node *root; /* of the top level */
     const char *base;               /* its JSON Pointer … */
-    bool is_inside; /* … below that of the message: no facts, one offset for all findings */
+    bool is_inside; /* … below that of the message: no captures, one offset for all findings */
     size_t inside_offset;
 };
 
 /* The types of a walk if the message's type is not known beforehand. */
 #define WALK_EVERY_TYPE UINT32_MAX
 
-/* Clears the facts and the type of a message. */
-void walk_forget_facts(struct parley_message *message);
+/* Clears the captures and the type of a message. */
+void walk_forget_captures(struct parley_message *message);
 
 /* `types`: PARLEY_TYPE_BIT of the message's type if the reader knows it beforehand, so that rows
  * for other types cost nothing; else WALK_EVERY_TYPE.
- * Owns: the message is borrowed; its facts and findings are cleared. */
+ * Owns: the message is borrowed; its captures and findings are cleared. */
 void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types);
 
 /* Begins a walk over a value at `path` that is encoded in the message (such as compressed data),

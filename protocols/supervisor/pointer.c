@@ -9,8 +9,8 @@
 #include "supervisor.h"
 #include "text.h"
 
-bool supervisor_is_pointer(const struct parley_facts *facts) {
-    return facts->values[SUPERVISOR_OBJECT].kind != PARLEY_ABSENT;
+bool supervisor_is_pointer(const struct parley_captures *captures) {
+    return captures->values[SUPERVISOR_OBJECT].kind != PARLEY_ABSENT;
 }
 
 /* <agent>/<UUID>, or _/<UUID> where the agent is not known. */
@@ -26,16 +26,16 @@ static bool is_name(struct parley_bytes text) {
            (text_is_agent(agent) || parley_bytes_equal(agent, PARLEY_BYTES("_")));
 }
 
-bool supervisor_pointer_lacks_name(const struct parley_facts *facts) {
-    return supervisor_is_pointer(facts) &&
-           !is_name(parley_value_text(&facts->values[SUPERVISOR_OBJECT]));
+bool supervisor_pointer_lacks_name(const struct parley_captures *captures) {
+    return supervisor_is_pointer(captures) &&
+           !is_name(parley_value_text(&captures->values[SUPERVISOR_OBJECT]));
 }
 
-bool supervisor_pointer_lacks_size(const struct parley_facts *facts) {
-    const struct parley_value *size = &facts->values[SUPERVISOR_OBJECT_SIZE];
+bool supervisor_pointer_lacks_size(const struct parley_captures *captures) {
+    const struct parley_value *size = &captures->values[SUPERVISOR_OBJECT_SIZE];
     const bool is_size =
         size->kind == PARLEY_NUMBER && size->number >= 1 && size->number == floor(size->number);
-    return supervisor_is_pointer(facts) && !is_size;
+    return supervisor_is_pointer(captures) && !is_size;
 }
 
 static bool is_base64url(char c) {
@@ -58,15 +58,15 @@ static bool is_digest(struct parley_bytes text) {
     return at == text.length - 1 && text.data[at] == '=';
 }
 
-bool supervisor_pointer_lacks_digest(const struct parley_facts *facts) {
-    return supervisor_is_pointer(facts) &&
-           !is_digest(parley_value_text(&facts->values[SUPERVISOR_OBJECT_DIGEST]));
+bool supervisor_pointer_lacks_digest(const struct parley_captures *captures) {
+    return supervisor_is_pointer(captures) &&
+           !is_digest(parley_value_text(&captures->values[SUPERVISOR_OBJECT_DIGEST]));
 }
 
-bool supervisor_pointer_has_more(const struct parley_facts *facts) {
+bool supervisor_pointer_has_more(const struct parley_captures *captures) {
     size_t count = 0;
     for (unsigned field = SUPERVISOR_OBJECT; field <= SUPERVISOR_OBJECT_DIGEST; field++) {
-        count += facts->values[field].kind != PARLEY_ABSENT;
+        count += captures->values[field].kind != PARLEY_ABSENT;
     }
-    return supervisor_is_pointer(facts) && facts->values[SUPERVISOR_DATA].count > count;
+    return supervisor_is_pointer(captures) && captures->values[SUPERVISOR_DATA].count > count;
 }

@@ -19,10 +19,10 @@ static bool names_a_side(const struct parley_options *options) {
     return options->values[SUPERVISOR_FROM].text != NULL;
 }
 
-static bool is_sent_by_other_side(const struct parley_facts *facts) {
-    const unsigned sides = supervisor_sides(facts->type);
+static bool is_sent_by_other_side(const struct parley_captures *captures) {
+    const unsigned sides = supervisor_sides(captures->type);
     const unsigned side =
-        supervisor_side_of(parley_bytes_of(facts->options->values[SUPERVISOR_FROM].text));
+        supervisor_side_of(parley_bytes_of(captures->options->values[SUPERVISOR_FROM].text));
     return sides != 0 && (sides & side) == 0;
 }
 
@@ -39,39 +39,39 @@ static bool may_have_object(const struct parley_options *options) {
     { .field = SUPERVISOR_COMPRESSED, .asks = PARLEY_IS_TRUE }
 
 /* Additions of version 2 ("metadata and compression support": schema, Versioning). */
-static bool is_of_version_2(const struct parley_facts *facts) {
-    const struct parley_value *version = &facts->values[SUPERVISOR_VERSION];
-    const bool has_new_members = facts->values[SUPERVISOR_METADATA].kind != PARLEY_ABSENT ||
-                                 facts->values[SUPERVISOR_COMPRESSED].kind != PARLEY_ABSENT;
+static bool is_of_version_2(const struct parley_captures *captures) {
+    const struct parley_value *version = &captures->values[SUPERVISOR_VERSION];
+    const bool has_new_members = captures->values[SUPERVISOR_METADATA].kind != PARLEY_ABSENT ||
+                                 captures->values[SUPERVISOR_COMPRESSED].kind != PARLEY_ABSENT;
     return version->kind == PARLEY_NUMBER && version->number == 1 && has_new_members;
 }
 
-static bool has_many_entries(const struct parley_facts *facts) {
-    const struct parley_value *data = &facts->values[SUPERVISOR_DATA];
+static bool has_many_entries(const struct parley_captures *captures) {
+    const struct parley_value *data = &captures->values[SUPERVISOR_DATA];
     return data->kind == PARLEY_ARRAY && data->count > WAL_BATCH_ENTRIES;
 }
 
 /* Two percentiles that are both there, and the lower of them is the larger. */
-static bool falls(const struct parley_facts *facts, enum supervisor_field lower,
+static bool falls(const struct parley_captures *captures, enum supervisor_field lower,
                   enum supervisor_field upper) {
-    const struct parley_value *a = &facts->values[lower], *b = &facts->values[upper];
+    const struct parley_value *a = &captures->values[lower], *b = &captures->values[upper];
     return a->kind == PARLEY_NUMBER && b->kind == PARLEY_NUMBER && a->number > b->number;
 }
 
-static bool p95_is_below_p50(const struct parley_facts *facts) {
-    return falls(facts, SUPERVISOR_P50_LATENCY, SUPERVISOR_P95_LATENCY);
+static bool p95_is_below_p50(const struct parley_captures *captures) {
+    return falls(captures, SUPERVISOR_P50_LATENCY, SUPERVISOR_P95_LATENCY);
 }
 
 /* If there is no p95 between them, the 50th percentile is compared. */
-static bool p99_is_below_the_others(const struct parley_facts *facts) {
-    const bool has_p95 = facts->values[SUPERVISOR_P95_LATENCY].kind == PARLEY_NUMBER;
-    return falls(facts, has_p95 ? SUPERVISOR_P95_LATENCY : SUPERVISOR_P50_LATENCY,
+static bool p99_is_below_the_others(const struct parley_captures *captures) {
+    const bool has_p95 = captures->values[SUPERVISOR_P95_LATENCY].kind == PARLEY_NUMBER;
+    return falls(captures, has_p95 ? SUPERVISOR_P95_LATENCY : SUPERVISOR_P50_LATENCY,
                  SUPERVISOR_P99_LATENCY);
 }
 
-static bool contradicts_itself(const struct parley_facts *facts) {
-    const struct parley_value *success = &facts->values[SUPERVISOR_SUCCESS];
-    const struct parley_value *decision = &facts->values[SUPERVISOR_DECISION];
+static bool contradicts_itself(const struct parley_captures *captures) {
+    const struct parley_value *success = &captures->values[SUPERVISOR_SUCCESS];
+    const struct parley_value *decision = &captures->values[SUPERVISOR_DECISION];
     return success->kind == PARLEY_BOOLEAN &&
            parley_value_is(decision, success->number != 0 ? "rejected" : "promoted");
 }

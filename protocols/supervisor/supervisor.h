@@ -26,7 +26,7 @@ enum supervisor_type {
     SUPERVISOR_TYPE_COUNT
 };
 
-/* The facts that its rules and its route use. */
+/* The captures that its rules and its route use. */
 enum supervisor_field {
     SUPERVISOR_TYPE,
     SUPERVISOR_TIMESTAMP,
@@ -78,11 +78,11 @@ unsigned supervisor_sides(unsigned type);
 unsigned supervisor_side_of(struct parley_bytes name);
 
 /* The faults that a pointer may have; a message without a pointer has none of them. */
-bool supervisor_is_pointer(const struct parley_facts *facts);
-bool supervisor_pointer_lacks_name(const struct parley_facts *facts);
-bool supervisor_pointer_lacks_size(const struct parley_facts *facts);
-bool supervisor_pointer_lacks_digest(const struct parley_facts *facts);
-bool supervisor_pointer_has_more(const struct parley_facts *facts);
+bool supervisor_is_pointer(const struct parley_captures *captures);
+bool supervisor_pointer_lacks_name(const struct parley_captures *captures);
+bool supervisor_pointer_lacks_size(const struct parley_captures *captures);
+bool supervisor_pointer_lacks_digest(const struct parley_captures *captures);
+bool supervisor_pointer_has_more(const struct parley_captures *captures);
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
 enum parley_status supervisor_inspect(struct parley_message *message);

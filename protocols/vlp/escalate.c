@@ -119,7 +119,7 @@ static enum parley_status raise_level(struct parley_message *message) {
 /* ---- the hook ---- */
 
 /* As a reader of the new text would find them. */
-static void update_facts(struct parley_value *values) {
+static void update_captures(struct parley_value *values) {
     const bool had_issues = values[VLP_SAFETY_ISSUES].kind != PARLEY_ABSENT;
     const bool had_safety = values[VLP_SAFETY].kind != PARLEY_ABSENT;
     values[VLP_SAFETY].kind = PARLEY_OBJECT;
@@ -139,7 +139,7 @@ enum parley_status vlp_escalate(struct parley_message *message) {
     }
     PARLEY_TRY(message->values[VLP_SAFETY].kind == PARLEY_ABSENT ? add_safety(message)
                                                                  : raise_level(message));
-    update_facts(message->values);
+    update_captures(message->values);
     forget_finding(&message->findings, finding);
     message->is_escalated = true;
     return PARLEY_OK;

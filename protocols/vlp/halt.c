@@ -14,7 +14,8 @@ static const char *const kinds[] = {"session", "sender", NULL};
 
 enum { WHY_MAX = 256 };
 
-/* ---- why: `content`, if it is a text. It is no fact, for other messages do not need it. ---- */
+/* ---- why: `content`, if it is a text. It is no capture, for other messages do not need it. ----
+ */
 
 struct content {
     bool is_in_object;

@@ -35,16 +35,16 @@ static bool is_not_strict(const struct parley_options *options) {
     "a confidence of 0.9 or more must be earned: `provenance` has no item, and `safety.level` is " \
     "not \"review\""
 
-static bool is_without_session_id(const struct parley_facts *facts) {
-    return parley_value_is_nothing(&facts->values[VLP_SESSION_ID]);
+static bool is_without_session_id(const struct parley_captures *captures) {
+    return parley_value_is_nothing(&captures->values[VLP_SESSION_ID]);
 }
 
-static bool is_without_payload(const struct parley_facts *facts) {
-    return parley_value_is_nothing(&facts->values[VLP_PAYLOAD]);
+static bool is_without_payload(const struct parley_captures *captures) {
+    return parley_value_is_nothing(&captures->values[VLP_PAYLOAD]);
 }
 
-static bool is_without_keywords(const struct parley_facts *facts) {
-    const struct parley_value *keywords = &facts->values[VLP_KEYWORDS];
+static bool is_without_keywords(const struct parley_captures *captures) {
+    const struct parley_value *keywords = &captures->values[VLP_KEYWORDS];
     return parley_value_is_nothing(keywords) ||
            (keywords->kind == PARLEY_ARRAY && keywords->count == 0);
 }

@@ -15,7 +15,7 @@ enum vlp_type {
     VLP_SESSION_CONTEXT,
 };
 
-/* The facts that its rules and its route use. */
+/* The captures that its rules and its route use. */
 enum vlp_field {
     VLP_ID,
     VLP_TYPE,

@@ -34,8 +34,8 @@ static bool is_strict(const struct parley_options *options) {
     return options->values[0].is_on;
 }
 
-static bool always(const struct parley_facts *facts) {
-    (void)facts;
+static bool always(const struct parley_captures *captures) {
+    (void)captures;
     return true;
 }
 
@@ -43,8 +43,8 @@ static bool is_broken(const struct parley_place *place, const struct parley_valu
                       const struct parley_value *second, bool strict) {
     const struct parley_value values[FIELDS] = {[FIRST] = *first, [SECOND] = *second};
     const struct parley_options options = {.values = {{.is_on = strict}}};
-    const struct parley_facts facts = {.values = values, .options = &options};
-    return place_is_broken(place, &facts);
+    const struct parley_captures captures = {.values = values, .options = &options};
+    return place_is_broken(place, &captures);
 }
 
 static void test_each_question_has_its_answers(void **state) {

@@ -20,8 +20,8 @@
 #define ONE PARLEY_TYPE_BIT(0)
 #define TWO PARLEY_TYPE_BIT(1)
 
-static bool never(const struct parley_facts *facts) {
-    (void)facts;
+static bool never(const struct parley_captures *captures) {
+    (void)captures;
     return false;
 }
 

@@ -14,8 +14,8 @@
 
 #include "rules/schema.h"
 
-static bool never(const struct parley_facts *facts) {
-    (void)facts;
+static bool never(const struct parley_captures *captures) {
+    (void)captures;
     return false;
 }
 

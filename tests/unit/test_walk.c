@@ -20,12 +20,12 @@
 enum { ONE, TWO };
 enum { TYPE, PEER, LIST_FIELD, BOX, CHAIN };
 
-static bool has_no_peer(const struct parley_facts *facts) {
-    return facts->values[PEER].kind == PARLEY_ABSENT || facts->values[PEER].text.length == 0;
+static bool has_no_peer(const struct parley_captures *captures) {
+    return captures->values[PEER].kind == PARLEY_ABSENT || captures->values[PEER].text.length == 0;
 }
 
-static bool has_no_label(const struct parley_facts *facts) {
-    return facts->values[BOX].kind == PARLEY_OBJECT && facts->values[BOX].count > 2;
+static bool has_no_label(const struct parley_captures *captures) {
+    return captures->values[BOX].kind == PARLEY_OBJECT && captures->values[BOX].count > 2;
 }
 
 static const struct parley_rule rules[] = {
