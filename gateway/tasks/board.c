@@ -26,7 +26,7 @@ int64_t board_now_ms(void) {
 /* ---- entries ---- */
 
 /* A value that is too long is as good as one that cannot be read. */
-static enum parley_status keep_value(struct work *work, enum parley_work_fact fact,
+static enum parley_status keep_value(struct work *work, enum parley_task_fact fact,
                                      const struct bucket_entry *entry) {
     static const struct parley_bytes unreadable = {"{}", 2};
     const struct parley_bytes value =
@@ -35,12 +35,12 @@ static enum parley_status keep_value(struct work *work, enum parley_work_fact fa
     work->facts[fact] = parley_bytes_copy(value);
     work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
     work->sequences[fact] = entry->sequence;
-    work->claimed_ms = fact == PARLEY_WORK_CLAIM ? entry->time_ns / 1000000 : work->claimed_ms;
+    work->claimed_ms = fact == PARLEY_TASK_CLAIM ? entry->time_ns / 1000000 : work->claimed_ms;
     return value.data != NULL && work->facts[fact] == NULL ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
 static bool has_facts(const struct work *work) {
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         if (work->facts[i] != NULL) {
             return true;
         }
@@ -51,7 +51,7 @@ static bool has_facts(const struct work *work) {
 /* What it is now, after its facts have changed. Work that is taken stays so while it is open: its
  * claim is under way. */
 static enum parley_status settle(struct board *board, struct work *work) {
-    struct parley_work what;
+    struct parley_task what;
     if (!has_facts(work)) {
         works_remove(board, work);
         return PARLEY_OK;
@@ -73,7 +73,7 @@ static enum parley_status settle(struct board *board, struct work *work) {
 
 static enum parley_status take_in(struct board *board, const struct bucket_entry *entry) {
     struct parley_bytes id;
-    enum parley_work_fact fact;
+    enum parley_task_fact fact;
     if (!board->kind->key(entry->key, &id, &fact)) {
         return PARLEY_OK;
     }
@@ -135,7 +135,7 @@ void board_on_current(void *context) {
 /* Memory runs out here only after that of the request was enough once. */
 static void drop_facts_before(struct board *board, struct work *work, uint64_t first_sequence) {
     bool has_dropped = false;
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         if (work->facts[i] != NULL && work->sequences[i] < first_sequence) {
             free(work->facts[i]);
             work->facts[i] = NULL;
@@ -257,7 +257,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     }
     pthread_mutex_init(&board->lock, NULL);
     board->protocol = protocol;
-    board->kind = protocol->work;
+    board->kind = protocol->tasks;
     board->bucket = name;
     board->limits.works_max = limits->works_max > 0 ? limits->works_max : WORKS_MAX;
     board->limits.bytes_max = limits->bytes_max > 0 ? limits->bytes_max : BYTES_MAX;

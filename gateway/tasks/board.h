@@ -28,7 +28,7 @@
 #include <sys/queue.h>
 
 #include <parley/protocol.h>
-#include <parley/work.h>
+#include <parley/tasks.h>
 
 #include "bucket_watch.h"
 
@@ -39,7 +39,7 @@ struct board_limits {
     size_t bytes_max; /* 0: 128 MiB */
 };
 
-/* Owns: borrows the protocol, which has `work`; copies the rest; returns a new board, which the
+/* Owns: borrows the protocol, which has `tasks`; copies the rest; returns a new board, which the
  * caller destroys once no reactor runs. */
 enum parley_status board_create(const struct parley_protocol *protocol, const char *bucket,
                                 const struct board_limits *limits,

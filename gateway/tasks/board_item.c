@@ -24,13 +24,13 @@ static void write_sequence(const char *member, uint64_t sequence, const char *af
 }
 
 static struct parley_bytes priority_name(const struct parley_protocol *protocol,
-                                         const struct parley_work *work) {
+                                         const struct parley_task *work) {
     return work->has_priority ? parley_bytes_of(protocol->priorities[work->priority])
                               : (struct parley_bytes){0};
 }
 
 /* Whether a claim lost, and what was said of progress, the keys do not say. */
-void board_item_write(const struct parley_protocol *protocol, const struct parley_work *work,
+void board_item_write(const struct parley_protocol *protocol, const struct parley_task *work,
                       struct parley_buffer *out) {
     write_text("id", work->id, out);
     write_text("task", work->task, out);
@@ -53,7 +53,7 @@ void board_item_write(const struct parley_protocol *protocol, const struct parle
     parley_buffer_text(out, "\"contested\":null,");
     write_text("retry_of", work->retry_of, out);
     parley_buffer_text(out, "\"seq\":{");
-    write_sequence("request", work->sequences[PARLEY_WORK_REQUEST], ",", out);
-    write_sequence("claim", work->sequences[PARLEY_WORK_CLAIM], ",", out);
-    write_sequence("end", work->sequences[PARLEY_WORK_END], "}", out);
+    write_sequence("request", work->sequences[PARLEY_TASK_REQUEST], ",", out);
+    write_sequence("claim", work->sequences[PARLEY_TASK_CLAIM], ",", out);
+    write_sequence("end", work->sequences[PARLEY_TASK_END], "}", out);
 }

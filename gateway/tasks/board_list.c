@@ -52,7 +52,7 @@ static bool has_name(const struct board_names *names, struct parley_bytes name) 
            (name.data != NULL && words_are_among(names->items, names->count, name));
 }
 
-static bool passes(const struct board *board, const struct parley_work *what,
+static bool passes(const struct board *board, const struct parley_task *what,
                    const struct board_filter *filter) {
     return has_state(board, what->state, filter->states) &&
            has_name(&filter->domains, what->domain) && has_name(&filter->holders, what->holder) &&
@@ -67,7 +67,7 @@ static enum parley_status list(struct board *board, const struct sieve *sieve, s
     *out_has_more = false;
     for (work = TAILQ_LAST(&board->all, works); work != NULL && !*out_has_more;
          work = TAILQ_PREV(work, works, age_link)) {
-        struct parley_work what;
+        struct parley_task what;
         if (!may_pass(board, work, sieve)) {
             continue;
         }

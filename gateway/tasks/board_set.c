@@ -150,7 +150,7 @@ static void leave_retries(struct work *work) {
 }
 
 static void free_work(struct work *work) {
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         free(work->facts[i]);
     }
     free(work->task);
@@ -214,9 +214,9 @@ void works_make_room(struct board *board) {
 /* ---- what the facts say ---- */
 
 enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
-                              struct parley_work *out) {
-    struct parley_bytes facts[PARLEY_WORK_FACTS];
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+                              struct parley_task *out) {
+    struct parley_bytes facts[PARLEY_TASK_FACTS];
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         facts[i] = (struct parley_bytes){work->facts[i], work->lengths[i]};
     }
     parley_arena_reset(&board->arena);
@@ -233,7 +233,7 @@ static enum parley_status keep_text(char **text, struct parley_bytes bytes) {
 static void count_bytes(struct board *board, struct work *work) {
     board->bytes -= work->bytes;
     work->bytes = sizeof *work;
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         work->bytes += work->lengths[i];
     }
     work->bytes += (work->task != NULL ? strlen(work->task) + 1 : 0) +
@@ -284,15 +284,15 @@ static void put_retries_off(struct board *board, const struct work *first) {
 }
 
 enum parley_status works_describe(struct board *board, struct work *work,
-                                  const struct parley_work *what) {
+                                  const struct parley_task *what) {
     PARLEY_TRY(keep_text(&work->task, what->task));
     PARLEY_TRY(keep_text(&work->to, what->to));
     work->state = what->state;
     work->priority = what->priority;
     work->has_priority = what->has_priority;
     work->open_until_ms = what->open_until_ms;
-    work->stream = board_hash(board, what->streams[PARLEY_WORK_REQUEST]);
-    work->sequence = what->sequences[PARLEY_WORK_REQUEST];
+    work->stream = board_hash(board, what->streams[PARLEY_TASK_REQUEST]);
+    work->sequence = what->sequences[PARLEY_TASK_REQUEST];
     work->name = board_hash(board, what->task);
     work->domain = board_hash(board, what->domain);
     work->to_id = board_hash(board, what->to);

@@ -34,9 +34,9 @@ struct work {
     struct work *claim_next; /* by the claim's id, if that is known; of work that is taken, by that
                                 with which it will be claimed */
     TAILQ_ENTRY(work) age_link;        /* of all, the oldest first */
-    char *facts[PARLEY_WORK_FACTS];    /* the values; NULL if there is none */
-    size_t lengths[PARLEY_WORK_FACTS]; /* of them */
-    uint64_t sequences[PARLEY_WORK_FACTS];
+    char *facts[PARLEY_TASK_FACTS];    /* the values; NULL if there is none */
+    size_t lengths[PARLEY_TASK_FACTS]; /* of them */
+    uint64_t sequences[PARLEY_TASK_FACTS];
     uint64_t order;        /* of its first key in the bucket */
     int64_t claimed_ms;    /* Unix time; of the key of its claim */
     int64_t retry_at_ms;   /* … before which what tries it again is not given out; 0: none */
@@ -65,7 +65,7 @@ struct beginning {
 struct board {
     pthread_mutex_t lock;
     const struct parley_protocol *protocol;
-    const struct parley_work_kind *kind;
+    const struct parley_task_kind *kind;
     struct board_limits limits;
     unsigned char secret[BOARD_SECRET_BYTES];
     unsigned priority_count;
@@ -118,7 +118,7 @@ void works_remove_all(struct board *board);
 void works_set_phase(struct board *board, struct work *work, enum work_phase phase);
 /* Takes over what its facts say, but for its phase.  Returns: PARLEY_E_MEMORY. */
 enum parley_status works_describe(struct board *board, struct work *work,
-                                  const struct parley_work *what);
+                                  const struct parley_task *what);
 /* It can be claimed: it becomes OPEN, and one who waits for it is woken; or DUE_LATER. */
 void works_open(struct board *board, struct work *work);
 /* 0: it is not known. */
@@ -127,7 +127,7 @@ void works_set_claim(struct board *board, struct work *work, uint64_t claim);
 void works_make_room(struct board *board);
 /* Reads its facts.  Owns: valid until the next call. */
 enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
-                              struct parley_work *out);
+                              struct parley_task *out);
 
 /* ---- board_due.c ---- */
 

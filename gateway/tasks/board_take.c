@@ -46,7 +46,7 @@ static bool is_gone(const struct board *board, const struct work *work) {
     for (size_t i = 0; i < board->beginning_count; i++) {
         const struct beginning *beginning = &board->beginnings[i];
         if (work->stream == beginning->stream && work->sequence < beginning->first_sequence &&
-            work->sequences[PARLEY_WORK_REQUEST] <= beginning->known_to) {
+            work->sequences[PARLEY_TASK_REQUEST] <= beginning->known_to) {
             return true;
         }
     }
@@ -94,26 +94,26 @@ static void write_text(char *out, size_t size, struct parley_bytes text) {
 
 /* Returns: false: there is no memory. */
 static bool write_find(struct board *board, const struct work *work, struct board_find *out) {
-    struct parley_work what;
+    struct parley_task what;
     if (works_read(board, work, board_now_ms(), &what) != PARLEY_OK) {
         return false;
     }
     memcpy(out->id, work->id, sizeof out->id);
-    write_text(out->stream, sizeof out->stream, what.streams[PARLEY_WORK_REQUEST]);
+    write_text(out->stream, sizeof out->stream, what.streams[PARLEY_TASK_REQUEST]);
     write_text(out->deadline, sizeof out->deadline, what.deadline);
-    out->sequence = what.sequences[PARLEY_WORK_REQUEST];
+    out->sequence = what.sequences[PARLEY_TASK_REQUEST];
     return true;
 }
 
 /* Taken with this claim_id, or claimed with it.  `out_is_claimed`: claimed. */
 static bool is_same(struct board *board, const struct work *work, const struct board_wish *wish,
                     bool *out_is_claimed) {
-    struct parley_work what;
+    struct parley_task what;
     *out_is_claimed = work->claimed_ms >= wish->claimed_since_ms &&
                       works_read(board, work, board_now_ms(), &what) == PARLEY_OK &&
                       parley_bytes_equal(what.claim_id, wish->claim_id) &&
                       parley_bytes_equal(what.holder, wish->agent) &&
-                      what.sequences[PARLEY_WORK_REQUEST] > 0;
+                      what.sequences[PARLEY_TASK_REQUEST] > 0;
     return *out_is_claimed || work->phase == WORK_TAKEN;
 }
 

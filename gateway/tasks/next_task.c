@@ -220,9 +220,9 @@ static enum parley_status write_claim(struct next *next, const char *id,
     char fresh[37];
     id_new_from(&gateway_of(next)->identities, fresh);
     clock_now_text(next->now);
-    next->options.protocol->work->write_claim(next->wish.wish.agent, parley_bytes_of(id),
-                                              next->claim_id[0] != '\0' ? next->claim_id : fresh,
-                                              next->now, out);
+    next->options.protocol->tasks->write_claim(next->wish.wish.agent, parley_bytes_of(id),
+                                               next->claim_id[0] != '\0' ? next->claim_id : fresh,
+                                               next->now, out);
     return parley_buffer_status(out);
 }
 

@@ -20,8 +20,8 @@ struct one {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
     struct http_request *request;
-    struct jetstream_request *asked[PARLEY_WORK_FACTS];
-    struct parley_bytes values[PARLEY_WORK_FACTS]; /* in the arena */
+    struct jetstream_request *asked[PARLEY_TASK_FACTS];
+    struct parley_bytes values[PARLEY_TASK_FACTS]; /* in the arena */
     size_t awaited_reply_count;
     struct parley_arena arena;
     char id[BOARD_ID_MAX];
@@ -30,11 +30,11 @@ struct one {
 /* A question and which of them it is. */
 struct place {
     struct one *one;
-    enum parley_work_fact fact;
+    enum parley_task_fact fact;
 };
 
 static void stop_asking(struct one *one) {
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         jetstream_request_cancel(one->asked[i]);
         one->asked[i] = NULL;
     }
@@ -55,7 +55,7 @@ static void refuse(struct one *one, enum problem problem, const char *detail) {
 }
 
 static bool is_known(const struct one *one) {
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         if (one->values[i].data != NULL) {
             return true;
         }
@@ -64,13 +64,13 @@ static bool is_known(const struct one *one) {
 }
 
 /* All that was stored of it since its request can be read there. */
-static void write_links(const struct one *one, const struct parley_work *work,
+static void write_links(const struct one *one, const struct parley_task *work,
                         struct parley_buffer *out) {
     parley_buffer_format(out, ",\"links\":{\"self\":\"/v1/%s/tasks/%s\",\"messages\":",
                          one->protocol->name, one->id);
-    if (work->sequences[PARLEY_WORK_REQUEST] > 0) {
+    if (work->sequences[PARLEY_TASK_REQUEST] > 0) {
         parley_buffer_format(out, "\"/v1/%s/stream?thread=%s&since=", one->protocol->name, one->id);
-        parley_buffer_uint(out, work->sequences[PARLEY_WORK_REQUEST]);
+        parley_buffer_uint(out, work->sequences[PARLEY_TASK_REQUEST]);
         parley_buffer_text(out, "\"}");
     } else {
         parley_buffer_format(out, "\"/v1/%s/stream?thread=%s&since=all\"}", one->protocol->name,
@@ -79,7 +79,7 @@ static void write_links(const struct one *one, const struct parley_work *work,
 }
 
 static void answer(struct one *one) {
-    struct parley_work work;
+    struct parley_task work;
     struct parley_buffer text;
     if (!is_known(one)) {
         problem_respond_format(
@@ -91,7 +91,7 @@ static void answer(struct one *one) {
         return;
     }
     parley_buffer_init(&text);
-    enum parley_status status = one->protocol->work->read(
+    enum parley_status status = one->protocol->tasks->read(
         parley_bytes_of(one->id), one->values, clock_now_seconds() * 1000, &one->arena, &work);
     if (status == PARLEY_OK) {
         parley_buffer_char(&text, '{');
@@ -131,7 +131,7 @@ static void on_value(void *context, const struct jetstream_last *last) {
     }
 }
 
-static bool ask(struct one *one, enum parley_work_fact fact) {
+static bool ask(struct one *one, enum parley_task_fact fact) {
     const char *bucket =
         channel_find(one->gateway->configuration->channels, one->protocol)->fact_bucket;
     char stream[KEY_BYTES_MAX];
@@ -139,7 +139,7 @@ static bool ask(struct one *one, enum parley_work_fact fact) {
     struct parley_buffer subject;
     parley_buffer_init(&subject);
     parley_buffer_format(&subject, "$KV.%s.", bucket);
-    one->protocol->work->write_key(parley_bytes_of(one->id), fact, &subject);
+    one->protocol->tasks->write_key(parley_bytes_of(one->id), fact, &subject);
     parley_buffer_char(&subject, '\0');
     if (place != NULL && !subject.has_failed) {
         snprintf(stream, sizeof stream, "KV_%s", bucket);
@@ -152,9 +152,9 @@ static bool ask(struct one *one, enum parley_work_fact fact) {
 }
 
 static void ask_all(struct one *one) {
-    one->awaited_reply_count = PARLEY_WORK_FACTS;
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
-        if (!ask(one, (enum parley_work_fact)i)) {
+    one->awaited_reply_count = PARLEY_TASK_FACTS;
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
+        if (!ask(one, (enum parley_task_fact)i)) {
             const char *trouble = jetstream_trouble(one->gateway->jetstream);
             refuse(one, PROBLEM_BUS_UNAVAILABLE,
                    trouble != NULL ? trouble : "NATS cannot be asked now. Ask again later.");
@@ -168,7 +168,7 @@ static bool write_id(const struct parley_protocol *protocol, const char *id,
                      char out[BOARD_ID_MAX]) {
     struct parley_buffer key;
     parley_buffer_init(&key);
-    const bool is_id = protocol->work->write_key(parley_bytes_of(id), PARLEY_WORK_REQUEST, &key) &&
+    const bool is_id = protocol->tasks->write_key(parley_bytes_of(id), PARLEY_TASK_REQUEST, &key) &&
                        !key.has_failed && key.length < BOARD_ID_MAX;
     if (is_id) {
         memcpy(out, key.data, key.length);
@@ -195,7 +195,7 @@ static void serve(struct one *one, const char *id) {
 
 void tasks_serve_one(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol, const char *id) {
-    if (protocol->work == NULL) {
+    if (protocol->tasks == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
         return;
     }

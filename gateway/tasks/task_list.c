@@ -45,7 +45,7 @@ static bool add_bit(struct parley_bytes item, const char *const *words, unsigned
 
 static bool add_state(void *context, struct parley_bytes item) {
     struct listing *listing = context;
-    return add_bit(item, listing->protocol->work->states, &listing->filter.states);
+    return add_bit(item, listing->protocol->tasks->states, &listing->filter.states);
 }
 
 static bool add_priority(void *context, struct parley_bytes item) {

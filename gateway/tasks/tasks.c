@@ -28,7 +28,7 @@ bool tasks_are_queue(const struct gateway *gateway, const struct parley_protocol
     const struct channel *channel = channel_find(gateway->configuration->channels, protocol);
     char subject[256];
     snprintf(subject, sizeof subject, "%s.%s",
-             channel->prefix != NULL ? channel->prefix : protocol->name, protocol->work->requests);
+             channel->prefix != NULL ? channel->prefix : protocol->name, protocol->tasks->requests);
     const struct jetstream_place *place = jetstream_place_find(gateway->jetstream, subject);
     return place != NULL && !jetstream_place_takes_consumers(place);
 }

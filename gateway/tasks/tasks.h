@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* /v1/{protocol}/tasks: work that one agent holds, for protocols that have such (parley/work.h). */
+/* /v1/{protocol}/tasks: work that one agent holds, for protocols that have such (parley/tasks.h).
+ */
 
 #include "gateway.h"
 

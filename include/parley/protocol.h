@@ -18,7 +18,7 @@ struct parley_agents;
 struct parley_message;
 struct parley_objects;
 struct parley_restore;
-struct parley_work_kind;
+struct parley_task_kind;
 struct parley_pipe;
 struct parley_schema;
 
@@ -219,8 +219,8 @@ struct parley_protocol {
      * escalated. */
     enum parley_status (*escalate)(struct parley_message *message);
 
-    /* Its messages are about work that one agent holds; NULL: they are not. */
-    const struct parley_work_kind *work;
+    /* Its messages are about tasks, which one agent holds at a time; NULL if they are not. */
+    const struct parley_task_kind *tasks;
     const struct parley_agents *agents; /* parley/agents.h; NULL if it has none */
 
     const struct parley_facts_kind *facts; /* parley/facts.h; NULL: each message is published,

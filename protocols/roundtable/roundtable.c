@@ -99,7 +99,7 @@ const struct parley_protocol roundtable_protocol = {
     .convert = json_convert,
     .sender_field = sender_field,
     .stamp = json_stamp,
-    .work = &roundtable_work,
+    .tasks = &roundtable_tasks,
     .facts = &facts,
     .agents = &roundtable_agents,
 };

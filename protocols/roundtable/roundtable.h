@@ -4,7 +4,7 @@
 /* Shared by the files of the Round Table plugin: the numbers of its types and fields. */
 
 #include <parley/message.h>
-#include <parley/work.h>
+#include <parley/tasks.h>
 
 enum roundtable_type {
     ROUNDTABLE_REQUEST,
@@ -58,7 +58,7 @@ extern const struct parley_problem roundtable_problems[];
 extern const struct parley_example roundtable_examples[];
 extern const struct parley_agents roundtable_agents;
 
-extern const struct parley_work_kind roundtable_work;
+extern const struct parley_task_kind roundtable_tasks;
 
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);
 enum parley_status roundtable_decide(struct parley_message *message, struct parley_decision *out);

@@ -398,7 +398,7 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
     case OPERATION_TASKS:
     case OPERATION_TASK:
     case OPERATION_NEXT_TASK:
-        return protocol->work != NULL;
+        return protocol->tasks != NULL;
     default:
         return true;
     }

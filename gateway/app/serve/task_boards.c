@@ -14,7 +14,7 @@ enum parley_status task_boards_create(const struct channel *channels, struct boa
     }
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
-        if (protocol->work != NULL &&
+        if (protocol->tasks != NULL &&
             board_create(protocol, channels[i].fact_bucket, &usual, &boards[i]) != PARLEY_OK) {
             task_boards_destroy(boards);
             return PARLEY_E_MEMORY;

@@ -17,7 +17,7 @@
 
 #include <parley/bytes.h>
 #include <parley/message.h>
-#include <parley/work.h>
+#include <parley/tasks.h>
 
 #include "channel.h"
 #include "jetstream.h"
@@ -80,7 +80,7 @@ struct reply_wait {
     char stream[REPLY_STREAM_MAX]; /* of the reply … */
     uint64_t sequence;             /* … 0: not known */
     struct {
-        enum parley_work_fact fact;        /* which is asked for next … */
+        enum parley_task_fact fact;        /* which is asked for next … */
         int64_t due_ms;                    /* … at this time, Unix time; INT64_MAX: none is */
         struct jetstream_request *request; /* under way; NULL for none */
     } lapse;

@@ -28,8 +28,8 @@ static int64_t now_ms(void) {
     return reactor_wall_clock_ns() / 1000000;
 }
 
-static const struct parley_work_kind *kind_of(const struct reply_wait *wait) {
-    return wait->source->channel->protocol->work;
+static const struct parley_task_kind *kind_of(const struct reply_wait *wait) {
+    return wait->source->channel->protocol->tasks;
 }
 
 /* Schedules the next step for this time. */
@@ -48,11 +48,11 @@ static void look_at(struct reply_wait *wait, int64_t due_ms) {
 
 /* When the work can no longer be claimed, by the value of its request's key. */
 static int64_t deadline_of(const struct reply_wait *wait, struct parley_bytes request) {
-    const struct parley_work_kind *kind = kind_of(wait);
-    const struct parley_bytes facts[PARLEY_WORK_FACTS] = {[PARLEY_WORK_REQUEST] = request};
+    const struct parley_task_kind *kind = kind_of(wait);
+    const struct parley_bytes facts[PARLEY_TASK_FACTS] = {[PARLEY_TASK_REQUEST] = request};
     struct parley_bytes id;
-    enum parley_work_fact fact;
-    struct parley_work work;
+    enum parley_task_fact fact;
+    struct parley_task work;
     struct parley_arena arena;
     parley_arena_init(&arena, READ_BYTES_MAX);
     const bool is_read = kind->key(parley_bytes_of(wait->key), &id, &fact) &&
@@ -63,15 +63,15 @@ static int64_t deadline_of(const struct reply_wait *wait, struct parley_bytes re
 
 static void on_none(struct reply_wait *wait) {
     switch (wait->lapse.fact) {
-    case PARLEY_WORK_CLAIM:
-        wait->lapse.fact = PARLEY_WORK_END;
+    case PARLEY_TASK_CLAIM:
+        wait->lapse.fact = PARLEY_TASK_END;
         look_at(wait, 0);
         break;
-    case PARLEY_WORK_END:
+    case PARLEY_TASK_END:
         reply_finish(wait, REPLY_LAPSED, (struct parley_bytes){0});
         break;
-    case PARLEY_WORK_REQUEST:
-    case PARLEY_WORK_FACTS:
+    case PARLEY_TASK_REQUEST:
+    case PARLEY_TASK_FACTS:
         look_at(wait, NEVER);
         break;
     }
@@ -80,17 +80,17 @@ static void on_none(struct reply_wait *wait) {
 static void on_found(struct reply_wait *wait, struct parley_bytes value) {
     int64_t deadline_ms = NEVER;
     switch (wait->lapse.fact) {
-    case PARLEY_WORK_REQUEST:
+    case PARLEY_TASK_REQUEST:
         deadline_ms = deadline_of(wait, value);
         break;
-    case PARLEY_WORK_END: /* which has not come yet by the reading of the bucket */
+    case PARLEY_TASK_END: /* which has not come yet by the reading of the bucket */
         reply_source_ask(wait->source, wait);
         break;
-    case PARLEY_WORK_CLAIM:
-    case PARLEY_WORK_FACTS:
+    case PARLEY_TASK_CLAIM:
+    case PARLEY_TASK_FACTS:
         break;
     }
-    wait->lapse.fact = PARLEY_WORK_CLAIM;
+    wait->lapse.fact = PARLEY_TASK_CLAIM;
     look_at(wait, deadline_ms == NEVER ? NEVER : deadline_ms + CLAIM_MS);
 }
 
@@ -109,10 +109,10 @@ static void on_asked(void *context, const struct jetstream_last *last) {
 
 /* Returns: false: NATS takes no request now, or there is no memory. */
 static bool ask(struct reply_wait *wait) {
-    const struct parley_work_kind *kind = kind_of(wait);
+    const struct parley_task_kind *kind = kind_of(wait);
     struct parley_buffer subject;
     struct parley_bytes id;
-    enum parley_work_fact fact;
+    enum parley_task_fact fact;
     parley_buffer_init(&subject);
     parley_buffer_text(&subject, wait->source->prefix);
     const bool is_key = kind->key(parley_bytes_of(wait->key), &id, &fact) &&
@@ -140,7 +140,7 @@ void reply_lapse_look(struct reply_source *source, struct reply_wait *wait) {
 
 void reply_lapse_begin(struct reply_wait *wait) {
     if (kind_of(wait) != NULL) {
-        wait->lapse.fact = PARLEY_WORK_REQUEST;
+        wait->lapse.fact = PARLEY_TASK_REQUEST;
         look_at(wait, 0);
     }
 }

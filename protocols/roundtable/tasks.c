@@ -14,28 +14,28 @@ enum { UUID_LENGTH = 36 };
 
 static const char *const states[] = {"requested", "claimed", "completed",
                                      "failed",    "expired", NULL};
-static const char *const suffixes[PARLEY_WORK_FACTS] = {
-    [PARLEY_WORK_REQUEST] = "", [PARLEY_WORK_CLAIM] = ".claim", [PARLEY_WORK_END] = ".end"};
+static const char *const suffixes[PARLEY_TASK_FACTS] = {
+    [PARLEY_TASK_REQUEST] = "", [PARLEY_TASK_CLAIM] = ".claim", [PARLEY_TASK_END] = ".end"};
 
 /* ---- keys ---- */
 
-static bool is_key(struct parley_bytes key, struct parley_bytes *id, enum parley_work_fact *fact) {
+static bool is_key(struct parley_bytes key, struct parley_bytes *id, enum parley_task_fact *fact) {
     const struct parley_bytes uuid = {key.data, UUID_LENGTH};
     if (key.length < UUID_LENGTH || !text_is_uuid(uuid, false)) {
         return false;
     }
     const struct parley_bytes suffix = {key.data + UUID_LENGTH, key.length - UUID_LENGTH};
-    for (size_t i = 0; i < PARLEY_WORK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         if (parley_bytes_equal(suffix, parley_bytes_of(suffixes[i]))) {
             *id = uuid;
-            *fact = (enum parley_work_fact)i;
+            *fact = (enum parley_task_fact)i;
             return true;
         }
     }
     return false;
 }
 
-static bool write_key(struct parley_bytes id, enum parley_work_fact fact,
+static bool write_key(struct parley_bytes id, enum parley_task_fact fact,
                       struct parley_buffer *out) {
     if (!text_is_uuid(id, false)) {
         return false;
@@ -50,15 +50,15 @@ static bool write_key(struct parley_bytes id, enum parley_work_fact fact,
 
 /* ---- values ---- */
 
-static void read_place(const struct roundtable_fact *fact, enum parley_work_fact place,
-                       struct parley_work *out) {
+static void read_place(const struct roundtable_fact *fact, enum parley_task_fact place,
+                       struct parley_task *out) {
     out->streams[place] = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_STREAM);
     out->sequences[place] = roundtable_fact_sequence(fact, ROUNDTABLE_MEMBER_SEQ);
 }
 
-static void read_request(const struct roundtable_fact *fact, struct parley_work *out) {
+static void read_request(const struct roundtable_fact *fact, struct parley_task *out) {
     const struct parley_bytes priority = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_PRIORITY);
-    read_place(fact, PARLEY_WORK_REQUEST, out);
+    read_place(fact, PARLEY_TASK_REQUEST, out);
     out->task = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_TASK);
     out->domain = fact->domain;
     out->from = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_FROM);
@@ -70,8 +70,8 @@ static void read_request(const struct roundtable_fact *fact, struct parley_work 
     out->priority = out->has_priority ? (unsigned)text_choice(priority, roundtable_priorities) : 0;
 }
 
-static void read_claim(const struct roundtable_fact *fact, struct parley_work *out) {
-    read_place(fact, PARLEY_WORK_CLAIM, out);
+static void read_claim(const struct roundtable_fact *fact, struct parley_task *out) {
+    read_place(fact, PARLEY_TASK_CLAIM, out);
     out->holder = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_HOLDER);
     out->claim_id = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_CLAIM);
     out->claimed_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
@@ -83,9 +83,9 @@ static int64_t unix_time_ms(struct parley_bytes time) {
     return time.data != NULL && text_unix_time(time, &seconds) ? (int64_t)ceil(seconds * 1000) : 0;
 }
 
-static void read_end(const struct roundtable_fact *fact, struct parley_work *out) {
+static void read_end(const struct roundtable_fact *fact, struct parley_task *out) {
     const struct parley_value *retryable = &fact->members[ROUNDTABLE_MEMBER_RETRYABLE];
-    read_place(fact, PARLEY_WORK_END, out);
+    read_place(fact, PARLEY_TASK_END, out);
     out->has_retryable = retryable->kind == PARLEY_BOOLEAN;
     out->is_retryable = out->has_retryable && retryable->number != 0;
     out->error = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_ERROR);
@@ -100,9 +100,9 @@ static const char *state_of(const struct roundtable_task *task, int64_t now_seco
 }
 
 /* Without its message it cannot be given to an agent: it was requested through an older gateway. */
-static bool is_known_whole(const struct parley_work *work) {
-    return work->task.data != NULL && work->streams[PARLEY_WORK_REQUEST].data != NULL &&
-           work->sequences[PARLEY_WORK_REQUEST] != 0;
+static bool is_known_whole(const struct parley_task *work) {
+    return work->task.data != NULL && work->streams[PARLEY_TASK_REQUEST].data != NULL &&
+           work->sequences[PARLEY_TASK_REQUEST] != 0;
 }
 
 /* The first whole second after it, from which on roundtable_task_has_expired says so. */
@@ -114,16 +114,16 @@ static int64_t open_until_ms(struct parley_bytes deadline) {
 }
 
 static enum parley_status read_work(struct parley_bytes id,
-                                    const struct parley_bytes facts[PARLEY_WORK_FACTS],
+                                    const struct parley_bytes facts[PARLEY_TASK_FACTS],
                                     int64_t now_ms, struct parley_arena *arena,
-                                    struct parley_work *out) {
+                                    struct parley_task *out) {
     const struct parley_bytes values[PARLEY_FACT_KEYS_MAX] = {
-        [ROUNDTABLE_FACT_END] = facts[PARLEY_WORK_END],
-        [ROUNDTABLE_FACT_CLAIM] = facts[PARLEY_WORK_CLAIM],
-        [ROUNDTABLE_FACT_REQUEST] = facts[PARLEY_WORK_REQUEST]};
+        [ROUNDTABLE_FACT_END] = facts[PARLEY_TASK_END],
+        [ROUNDTABLE_FACT_CLAIM] = facts[PARLEY_TASK_CLAIM],
+        [ROUNDTABLE_FACT_REQUEST] = facts[PARLEY_TASK_REQUEST]};
     struct roundtable_task task;
     PARLEY_TRY(roundtable_task_read(values, arena, &task));
-    *out = (struct parley_work){.id = id, .state = state_of(&task, now_ms / 1000)};
+    *out = (struct parley_task){.id = id, .state = state_of(&task, now_ms / 1000)};
     read_request(&task.request, out);
     read_claim(&task.claim, out);
     read_end(&task.end, out);
@@ -147,11 +147,11 @@ static void write_claim(struct parley_bytes agent, struct parley_bytes id, const
     parley_buffer_text(out, ",\"payload\":{}}");
 }
 
-const struct parley_work_kind roundtable_work = {.states = states,
-                                                 .requests = "tasks.>",
-                                                 .lapsed = "expired",
-                                                 .key = is_key,
-                                                 .write_key = write_key,
-                                                 .read = read_work,
-                                                 .domain = roundtable_domain_of,
-                                                 .write_claim = write_claim};
+const struct parley_task_kind roundtable_tasks = {.states = states,
+                                                  .requests = "tasks.>",
+                                                  .lapsed = "expired",
+                                                  .key = is_key,
+                                                  .write_key = write_key,
+                                                  .read = read_work,
+                                                  .domain = roundtable_domain_of,
+                                                  .write_claim = write_claim};
