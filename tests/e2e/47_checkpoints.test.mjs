@@ -11,7 +11,7 @@ import { StringCodec, headers } from 'nats';
 import { atEnd } from './lib/cleanup.mjs';
 import { zstd } from './lib/codings.mjs';
 import { FRAMES_TYPE, MSGPACK_TYPE, assertPackedProblem, decode, framesOf, msgpack } from './lib/frames.mjs';
-import { get, post, rawFor, rawPost, request } from './lib/http.mjs';
+import { JSON_TYPE, get, post, rawFor, rawPost, request } from './lib/http.mjs';
 import { storedMessages } from './lib/nats.mjs';
 import { parley, startParley, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -72,8 +72,9 @@ const acksOf = async (client, agent) =>
     subject.endsWith('.checkpoint_ack') && (agent === '*' || subject.startsWith(`supervisor.${agent}.`)));
 
 const pathOf = (agent, id) => `/v1/supervisor/agents/${agent}/checkpoints${id ? `/${id}` : ''}`;
-const restored = async (its, agent, type = 'application/json') => {
-  const answer = await get(its.parley, `/v1/supervisor/agents/${agent}/restore`, accepting(type));
+const restorePath = (agent, id) => `/v1/supervisor/agents/${agent}/restore${id ? `?checkpoint=${id}` : ''}`;
+const restored = async (its, agent, type = 'application/json', id = undefined) => {
+  const answer = await get(its.parley, restorePath(agent, id), accepting(type));
   assert.equal(answer.status, 200, answer.text);
   return answer;
 };
@@ -445,6 +446,80 @@ describe('a restore', () => {
     });
   }
 
+  // Checkpoints of one agent, entries between them: which entries a restore of each has, and which
+  // it lacks. A later checkpoint covers nothing for an earlier one.
+  const packed = zstd(msgpack(large)).toString('base64');
+  const upTo = (wal_sequence) => ({ version: 2, metadata: { wal_sequence } });
+  const HISTORY = [
+    ['of before the log', (agent) => send(its, agent, checkpoint(small)), [1, 2, 5, 6, 7, 9], [[3, 4], [8, 8]]],
+    ['', (agent) => send(its, agent, batch(1, 2))],
+    ['up to 1', (agent) => send(its, agent, checkpoint(small, upTo(1))), [2, 5, 6, 7, 9], [[3, 4], [8, 8]]],
+    ['', (agent) => send(its, agent, batch(5, 6))],
+    ['in the object store', (agent) => sendObject(its, agent, checkpoint(large, upTo(5))), [6, 7, 9], [[8, 8]]],
+    ['', (agent) => send(its, agent, logged(7))],
+    [
+      'compressed',
+      (agent) => send(its, agent, { ...checkpoint(packed, { version: 2 }), compressed: true, compression: 'zstd' }),
+      [9],
+      [],
+    ],
+    ['', (agent) => send(its, agent, logged(9))],
+    ['last', (agent) => send(its, agent, checkpoint(small, upTo(9))), [], []],
+  ];
+
+  it('goes back to each checkpoint that is asked for, with all of the log after it', async () => {
+    const ids = [];
+    for (const [, step] of HISTORY) ids.push((await step('back')).id);
+    for (const [i, [what, , entries, missing]] of HISTORY.entries()) {
+      if (!what) continue;
+      const { json } = await restored(its, 'back', JSON_TYPE, ids[i]);
+      const said = json.metadata?.missing?.map(({ first, last }) => [first, last]) ?? [];
+      assert.deepEqual([json.checkpoint_id, sequences(json), said], [ids[i], entries, missing], what);
+      assert.deepEqual(json.snapshot, /object|compressed/.test(what) ? large : small, what);
+      const upper = (await restored(its, 'back', MSGPACK_TYPE, ids[i].toUpperCase())).body;
+      assert.deepEqual({ ...decode(upper), timestamp: 0 }, { ...json, timestamp: 0 }, what);
+    }
+    const last = (await restored(its, 'back')).json;
+    assert.equal(last.checkpoint_id, ids.at(-1));
+  });
+
+  it('of a checkpoint whose log is older than what the stream keeps says what it lacks', async () => {
+    const { id } = await send(its, 'aged', checkpoint(small, upTo(0)));
+    const manager = await its.nats.jetstreamManager();
+    const [first, second] = [await send(its, 'aged', logged(1)), await send(its, 'aged', batch(2, 3))];
+    for (const { seq } of [first, second]) await manager.streams.deleteMessage('SUPERVISOR', seq);
+    await send(its, 'aged', logged(4));
+    await send(its, 'aged', checkpoint(small, upTo(4)));
+    const { json } = await restored(its, 'aged', JSON_TYPE, id);
+    assert.deepEqual([sequences(json), json.metadata], [[4], { missing: [{ first: 1, last: 3 }] }]);
+    assert.equal((await restored(its, 'aged')).json.metadata, undefined);
+  });
+
+  it('of a checkpoint that is not there says where those are that can be asked for', async () => {
+    const kept = await sendObject(its, 'lost', checkpoint(large));
+    const gone = await sendObject(its, 'lost', checkpoint(large));
+    const foreign = await send(its, 'lost-too', checkpoint(small));
+    await gone.store.delete(gone.name);
+    for (const id of [randomUUID(), foreign.id]) {
+      const problem = assertProblem(await get(its.parley, restorePath('lost', id)), 404, 'not-found');
+      assert.match(problem.detail, /GET \/v1\/supervisor\/agents\/lost\/checkpoints lists them/);
+    }
+    for (const id of [undefined, gone.id]) {
+      const problem = assertProblem(await get(its.parley, restorePath('lost', id)), 410, 'gone');
+      assert.match(problem.detail, /\/agents\/lost\/checkpoints lists .* `restore\?checkpoint=ID`/);
+    }
+    const { items } = (await get(its.parley, pathOf('lost'))).json;
+    const { id } = items.find((each) => !each.gone);
+    assert.equal(id, kept.id);
+    assert.equal((await restored(its, 'lost', JSON_TYPE, id)).json.checkpoint_id, id);
+    for (const wrong of [`${id}0`, id.slice(1), `${id}&checkpoint=${id}`]) {
+      const path = `/v1/supervisor/agents/lost/restore?checkpoint=${wrong}`;
+      assertProblem(await get(its.parley, path), 400, 'invalid-parameter');
+    }
+    const long = await get(its.parley, pathOf('lost', 'x'.repeat(300)));
+    assertProblem(long, 404, 'not-found');
+  });
+
   it('passes over what is no valid entry', async () => {
     await send(its, 'foreign', checkpoint(small));
     const js = its.nats.jetstream();
@@ -502,8 +577,8 @@ describe('with --bind-sender', () => {
   const as = (name) => ({ headers: { Authorization: `Bearer ${tokens[name]}` } });
 
   it('are for the agent of the token alone', async () => {
-    const restore = '/v1/supervisor/agents/coder-1/restore';
-    for (const path of [pathOf('coder-1'), pathOf('coder-1', randomUUID()), restore]) {
+    const restores = [restorePath('coder-1'), restorePath('coder-1', randomUUID())];
+    for (const path of [pathOf('coder-1'), pathOf('coder-1', randomUUID()), ...restores]) {
       const own = await get(server, path, as('coder-1'));
       assert.ok([200, 404].includes(own.status), own.text);
       assertProblem(await get(server, path, as('coder-2')), 403, 'forbidden');

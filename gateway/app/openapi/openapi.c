@@ -67,6 +67,14 @@ static void write_option(struct json_writer *json, const struct parley_option_he
     json_close(json, '}');
 }
 
+/* `options`: ends with one without a name. */
+static void write_options(struct json_writer *json, const struct parley_option_help *options,
+                          const struct parley_protocol *protocol) {
+    for (; options->name != NULL; options++) {
+        write_option(json, options, protocol);
+    }
+}
+
 static bool concerns(const struct parley_protocol *protocol, enum ingest_task task,
                      const char *name) {
     if (parley_option_help(name) == NULL) { /* the gateway's own */
@@ -121,10 +129,7 @@ static void write_read_options(struct json_writer *json, enum operation_kind kin
 static void write_agent_options(struct json_writer *json, const struct parley_protocol *protocol) {
     assert(protocol != NULL && protocol->agents != NULL); /* write_paths leaves the others out */
     const struct parley_agents *agents = protocol->agents;
-    for (const struct parley_option_help *option = agent_query_options; option->name != NULL;
-         option++) {
-        write_option(json, option, protocol);
-    }
+    write_options(json, agent_query_options, protocol);
     if (agents->option != NULL) {
         const struct parley_option_help own = {.name = agents->option,
                                                .does = agents->option_does,
@@ -199,9 +204,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         write_halt_options(json, operation->kind, protocol);
         break;
     case OPERATION_TASKS:
-        for (const struct parley_option_help *at = task_list_options; at->name != NULL; at++) {
-            write_option(json, at, protocol);
-        }
+        write_options(json, task_list_options, protocol);
         break;
     case OPERATION_AGENTS:
         write_agent_options(json, protocol);
@@ -211,13 +214,13 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         write_parameter_ref(json, "Prefer");
         break;
     case OPERATION_CHECKPOINTS:
-        for (const struct parley_option_help *at = checkpoint_options; at->name != NULL; at++) {
-            write_option(json, at, protocol);
-        }
+        write_options(json, checkpoint_options, protocol);
+        break;
+    case OPERATION_RESTORE:
+        write_options(json, restore_options, protocol);
         break;
     case OPERATION_AGENT:
     case OPERATION_CHECKPOINT:
-    case OPERATION_RESTORE:
     case OPERATION_TASK:
     case OPERATION_PLAIN:
         break;

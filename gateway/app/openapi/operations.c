@@ -221,9 +221,9 @@ const struct operation operation_restore = {
     .id = "restore",
     .tag = "Reading",
     .summary = "What a crashed agent goes on from: its last checkpoint and the log after it",
-    .description = "A message to the agent, composed of its last checkpoint and of the entries "
-                   "of its write-ahead log that this does not have. Some that it has may be among "
-                   "them: apply them by `sequence`.",
+    .description = "A message to the agent, composed of its last checkpoint, or of the one that "
+                   "`checkpoint` names, and of the entries of its write-ahead log that this does "
+                   "not have. Some that it has may be among them: apply them by `sequence`.",
     .kind = OPERATION_RESTORE,
     .problems = PROBLEMS_OF_CHECKPOINT,
     .name_description = "The agent's name.",

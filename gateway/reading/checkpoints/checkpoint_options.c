@@ -12,3 +12,9 @@ const struct parley_option_help checkpoint_options[] = {
      "{\"type\":\"string\",\"minLength\":1}"},
     {NULL, NULL, NULL, NULL},
 };
+
+const struct parley_option_help restore_options[] = {
+    {"checkpoint", "The id of the checkpoint to go back to, as in their list (the last one).",
+     "the id of a checkpoint: a UUID", "{\"type\":\"string\",\"format\":\"uuid\"}"},
+    {NULL, NULL, NULL, NULL},
+};

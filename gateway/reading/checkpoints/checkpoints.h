@@ -36,6 +36,7 @@ void checkpoints_serve_list(struct checkpoints *checkpoints, struct http_request
 void checkpoints_serve_one(struct checkpoints *checkpoints, struct http_request *request,
                            const struct parley_protocol *protocol, const char *agent,
                            const char *id);
-/* GET …/agents/{agent}/restore: the last checkpoint, and the log entries after it. */
+/* GET …/agents/{agent}/restore: the last checkpoint, or the one that the option `checkpoint` names,
+ * and the log entries after it. */
 void checkpoints_serve_restore(struct checkpoints *checkpoints, struct http_request *request,
                                const struct parley_protocol *protocol, const char *agent);

@@ -14,6 +14,8 @@
 
 #include "phase.h"
 #include "query_options.h"
+#include "text.h"
+#include "checkpoint_options.h"
 #include "checkpoints.h"
 
 void reading_enter(struct reading *reading, enum reading_phase phase) {
@@ -89,7 +91,7 @@ void reading_refuse_room(struct reading *reading) {
 
 static void refuse_missing(struct reading *reading) {
     char detail[512];
-    if (reading->is_restore) {
+    if (reading->is_last) {
         snprintf(detail, sizeof detail, "The stream %.100s has no checkpoint of the agent %s.",
                  reading->scope.stream, reading->scope.agent);
     } else {
@@ -192,7 +194,7 @@ static void on_held(void *context, const struct jetstream_held *held) {
 static void fetch(struct reading *reading) {
     struct jetstream *jetstream = reading->scope.checkpoints->jetstream;
     reading_enter(reading, READING_FETCHING);
-    reading->asked = reading->is_restore
+    reading->asked = reading->is_last
                          ? jetstream_last_held_ask(jetstream, reading->scope.stream,
                                                    reading->scope.subject, on_held, reading)
                          : jetstream_held_ask(jetstream, reading->scope.stream, reading->found,
@@ -267,7 +269,7 @@ static void begin(struct reading *reading) {
     stored_checkpoint_init(&reading->checkpoint);
     http_request_serve(reading->request, &handler, reading);
     reading_be_patient(reading);
-    if (reading->is_restore) {
+    if (reading->is_last) {
         fetch(reading);
         return;
     }
@@ -278,13 +280,16 @@ static void begin(struct reading *reading) {
     }
 }
 
-/* `id` NULL: the last one, as a restore. */
+struct wanted {
+    const char *agent, *id; /* id NULL: the last one */
+    bool is_restore;
+};
+
 static void serve(struct checkpoints *checkpoints, struct http_request *request,
-                  const struct parley_protocol *protocol, const char *agent, const char *id) {
+                  const struct parley_protocol *protocol, const struct wanted *wanted) {
     struct checkpoint_scope scope;
     struct checkpoint_answer answer;
-    if (!checkpoint_scope_find(checkpoints, request, protocol, agent, &scope) ||
-        !query_options_none(request) ||
+    if (!checkpoint_scope_find(checkpoints, request, protocol, wanted->agent, &scope) ||
         !checkpoint_answer_init(&answer, checkpoints, request, protocol)) {
         return;
     }
@@ -295,23 +300,38 @@ static void serve(struct checkpoints *checkpoints, struct http_request *request,
     }
     reading->scope = scope;
     reading->request = request;
-    reading->is_restore = id == NULL;
+    reading->is_restore = wanted->is_restore;
+    reading->is_last = wanted->id == NULL;
     reading->answer = answer;
     reading->answer.drained = on_drained;
     reading->answer.read = read_answer;
     reading->patience.fire = on_patience;
-    const bool fits = id != NULL && strlen(id) < sizeof reading->id; /* no longer one exists */
-    snprintf(reading->id, sizeof reading->id, "%s", fits ? id : "");
+    const bool fits = wanted->id != NULL && strlen(wanted->id) < sizeof reading->id;
+    snprintf(reading->id, sizeof reading->id, "%s", fits ? wanted->id : "");
     begin(reading);
 }
 
 void checkpoints_serve_one(struct checkpoints *checkpoints, struct http_request *request,
                            const struct parley_protocol *protocol, const char *agent,
                            const char *id) {
-    serve(checkpoints, request, protocol, agent, id);
+    const struct wanted wanted = {.agent = agent, .id = id};
+    if (query_options_none(request)) {
+        serve(checkpoints, request, protocol, &wanted);
+    }
+}
+
+/* restore_options has one row. */
+static bool set_checkpoint(void *context, size_t number, const char *value) {
+    struct wanted *wanted = context;
+    (void)number;
+    wanted->id = value;
+    return text_is_uuid(parley_bytes_of(value), false);
 }
 
 void checkpoints_serve_restore(struct checkpoints *checkpoints, struct http_request *request,
                                const struct parley_protocol *protocol, const char *agent) {
-    serve(checkpoints, request, protocol, agent, NULL);
+    struct wanted wanted = {.agent = agent, .is_restore = true};
+    if (query_options_read(request, restore_options, set_checkpoint, &wanted)) {
+        serve(checkpoints, request, protocol, &wanted);
+    }
 }

@@ -4,6 +4,8 @@
 
 #include "restore_reader.h"
 
+#include <stdio.h>
+
 #include "clock_and_ids.h"
 
 /* ---- the state ---- */
@@ -96,6 +98,17 @@ static void refuse_wrong(struct reading *reading) {
                    "describes, or parts of it are missing in NATS.");
 }
 
+static void refuse_gone(struct reading *reading) {
+    const struct checkpoint_scope *scope = &reading->scope;
+    char detail[512];
+    snprintf(detail, sizeof detail,
+             "The object that holds the checkpoint %s is not kept any more. "
+             "GET /v1/%s/agents/%s/checkpoints lists those that are, as \"gone\":false, and "
+             "`restore?checkpoint=ID` goes on from one of them.",
+             reading->checkpoint.id, scope->protocol->name, scope->agent);
+    reading_refuse(reading, PROBLEM_GONE, detail);
+}
+
 static void on_bytes(void *context, struct parley_bytes bytes) {
     struct reading *reading = context;
     reading_be_patient(reading);
@@ -125,8 +138,7 @@ static void on_object_ended(void *context, enum object_end how) {
         }
         break;
     case OBJECT_GONE:
-        reading_refuse(reading, PROBLEM_GONE,
-                       "The object that holds the checkpoint is not kept any more.");
+        refuse_gone(reading);
         break;
     case OBJECT_WRONG:
         refuse_wrong(reading);

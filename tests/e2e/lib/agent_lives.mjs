@@ -43,6 +43,7 @@ export class AgentLives {
   stored = new StoredLog();
   told = new Map(); // what an agent was told is logged: text by sequence
   orphans = new Set(); // texts that were under way when an agent died: they may come late
+  checkpoints = []; // the ids of the last ones that it was told are stored
   isCut = false; // the last agent died in the middle of a request
   counts = { lives: 0, logged: 0, checkpoints: 0, restores: 0, cut: 0, gateways: 0, nats: 0, late: 0 };
 
@@ -184,7 +185,8 @@ export class AgentLives {
     };
     const form = this.dice.of(isLarge ? SINGLE : FORMS);
     if (dies) return this.#die([message], form);
-    await this.#deliver([message], form);
+    const [{ id }] = await this.#deliver([message], form);
+    this.checkpoints = [...this.checkpoints, id].slice(-3); // of which no object is gone
     this.counts.checkpoints++;
   }
 
@@ -228,13 +230,15 @@ export class AgentLives {
     return this.stored.last;
   }
 
-  // By any gateway, in any encoding; null: the agent has made no checkpoint.
+  // By any gateway, in any encoding, from the last checkpoint or one before it; null: the agent has
+  // made no checkpoint.
   async #askRestore() {
     const [Accept, read] = this.dice.of(RESTORES);
+    const query = this.dice.of(['', ...this.checkpoints.map((id) => `?checkpoint=${id}`)]);
     let answer;
     const isAnswered = async () => {
       const server = this.dice.of(this.servers);
-      answer = await get(server, `/v1/supervisor/agents/${AGENT}/restore`, { headers: { Accept } });
+      answer = await get(server, `/v1/supervisor/agents/${AGENT}/restore${query}`, { headers: { Accept } });
       assert.ok([200, 404, 503].includes(answer.status), answer.text);
       return answer.status !== 503;
     };
