@@ -2,6 +2,7 @@
 
 #include "ingest_fixture.h"
 
+#include "kept_message.h"
 #include "object_store.h"
 
 #include "halt_gate.h"
@@ -683,6 +684,8 @@ int world_tear_down(void **state) {
     }
     parley_buffer_finish(&world->request.answer);
     parley_buffer_finish(&world->request.held);
+    assert_int_equal(world->gateway.kept.used_count, 0);
+    kept_messages_finish(&world->gateway);
     parley_buffer_finish(&world->gateway.payload);
     parley_buffer_finish(&world->gateway.answer);
     parley_message_finish(&world->message);

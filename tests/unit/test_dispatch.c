@@ -141,6 +141,8 @@ static int set_up(void **state) {
 static const struct request_head many = {0};
 static const struct request_head live = {.is_live = true, .content_length = -1};
 static const struct request_head single = {.type = "application/json"};
+static const struct request_head stamped = {.type = "application/json",
+                                            .query = {{"stamp", "true"}}};
 
 static const char *subjects(struct world *world) {
     static char text[WORLD_PUBLISHED_MAX * 16];
@@ -165,6 +167,19 @@ static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
     world_ack_all(world);
     assert_int_equal(world->request.status, 200);
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
+}
+
+static void test_a_message_that_waits_is_checked_once(void **state) {
+    static const struct request_head *const both[] = {&single, &stamped};
+    struct world *world = *state;
+    for (size_t i = 0; i < 2; i++) {
+        world->gateway.figures->check_turn = 0;
+        world_post(world, both[i], REPLY("1", "a"));
+        world_lookup_answers(world, 2 * i, NULL);
+        world_lookup_answers(world, 2 * i + 1, NULL);
+        assert_int_equal(world->jetstream.count, i + 1);
+        assert_int_equal(world->gateway.figures->check_turn, 1);
+    }
 }
 
 static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
@@ -686,6 +701,7 @@ static void test_whichever_allocation_fails_no_reply_goes_astray(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_reply_waits_for_its_request_to_be_found),
+        TEST(test_a_message_that_waits_is_checked_once),
         TEST(test_a_reply_to_nothing_goes_where_its_protocol_says),
         TEST(test_a_reply_that_has_waited_is_asked_for_again_at_once),
         TEST(test_what_is_known_here_is_not_asked_for),

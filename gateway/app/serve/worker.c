@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "kept_message.h"
 #include "offload.h"
 #include "quarantine.h"
 #include "admin.h"
@@ -440,6 +441,7 @@ static void take_apart(struct worker *worker) {
         parley_message_finish(&gateway->messages[i]);
     }
     free(gateway->messages);
+    kept_messages_finish(gateway);
     parley_buffer_finish(&gateway->payload);
     parley_buffer_finish(&gateway->answer);
     free(worker->streams);

@@ -49,6 +49,25 @@ enum parley_status check_message(struct request_options *options, struct parley_
     return status;
 }
 
+struct parley_message *check_object(const struct request_options *options,
+                                    struct kept_message *kept) {
+    return kept != NULL ? &kept->message : gateway_message(options->gateway, options->protocol);
+}
+
+enum parley_status check_message_in(struct request_options *options, struct kept_message *kept,
+                                    struct parley_bytes bytes, struct parley_position origin) {
+    if (kept == NULL) {
+        return check_message(options, bytes, origin);
+    }
+    const int64_t began_ns = begin_measuring(options);
+    const enum parley_status status = check_message_as(options, &kept->message, bytes, origin);
+    end_measuring(options, began_ns);
+    kept->stamped = options->stamped;
+    kept->message.options.fresh_id = kept->stamped.id;
+    kept->message.options.now = kept->stamped.now;
+    return status;
+}
+
 enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,
                                        struct parley_position origin,
                                        const struct stamped_values *stamped) {

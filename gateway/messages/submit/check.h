@@ -5,11 +5,18 @@
 
 #include <parley/splitter.h>
 
-#include "request_options.h"
+#include "kept_message.h"
 
 /* Checks one message; the verdict stays in gateway_message() until the next one. */
 enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
                                  struct parley_position origin) PARLEY_MUST_CHECK;
+/* The object that holds the verdict. `kept` NULL: gateway_message(). */
+struct parley_message *check_object(const struct request_options *options,
+                                    struct kept_message *kept);
+/* check_message in that object. */
+enum parley_status check_message_in(struct request_options *options, struct kept_message *kept,
+                                    struct parley_bytes bytes,
+                                    struct parley_position origin) PARLEY_MUST_CHECK;
 /* Checks a message of this request once more. It is the same message: `stamped` has the values
  * filled in the first time (options->stamped, then). */
 enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,

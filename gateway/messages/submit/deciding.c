@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See deciding.h. The message object serves others while an answer is awaited, so a message that
- * has waited is checked again when something is to be decided. */
+/* See deciding.h. A message that has waited is there as it was checked (submission_check_again) when
+ * something is to be decided. */
 
 #include "deciding.h"
 

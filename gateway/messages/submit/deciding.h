@@ -60,7 +60,7 @@ void submission_enter(struct submission *submission, enum submission_phase phase
 /* In a callback: begins, and ends by reporting settled results to the owner. */
 void submission_resume(struct submission *submission, struct submission_outcome *out);
 void submission_report(struct submission *submission);
-/* The message as it was, unless the offload holds it, into `verdict`. */
+/* The message as it was, into `verdict`: it is checked again unless its object was kept. */
 enum parley_status submission_check_again(struct submission *submission, struct verdict *verdict);
 void submission_note_place(struct submission *submission, struct parley_bytes stream,
                            uint64_t sequence);

@@ -15,12 +15,16 @@ static bool wants_subject(const struct request_options *options) {
             jetstream_is_ready(options->gateway->jetstream));
 }
 
+bool fact_lookup_is_possible(const struct request_options *options) {
+    return gateway_fact_store(options->gateway, options->protocol) != NULL &&
+           wants_subject(options);
+}
+
 enum parley_status fact_lookup_is_needed(struct request_options *options,
                                          struct parley_message *message,
                                          struct parley_route *out_route, bool *out_is_needed) {
-    const struct fact_store *store = gateway_fact_store(options->gateway, options->protocol);
     *out_is_needed = false;
-    if (store == NULL || !wants_subject(options)) {
+    if (!fact_lookup_is_possible(options)) {
         return PARLEY_OK;
     }
     PARLEY_TRY(parley_message_route(message, out_route));

@@ -37,6 +37,12 @@ struct duplicates {
     struct reactor_timer pump;
 };
 
+/* Used by kept_message.h.  Zeroed at first. */
+struct kept_messages {
+    SLIST_HEAD(, kept_message) unused;
+    size_t unused_count, used_count;
+};
+
 struct gateway {
     const struct configuration *configuration; /* read-only, shared */
     struct parley_schema *const *schemas;      /* of parley_protocols, read-only, shared */
@@ -59,6 +65,7 @@ struct gateway {
     LIST_HEAD(, offload) offloads;    /* with the worker pool */
     struct request_slots reply_slots; /* of those that wait for replies */
     struct duplicates duplicates;
+    struct kept_messages kept;
     struct origin_policy origins;
     struct reactor *reactor;
     struct jetstream *jetstream;

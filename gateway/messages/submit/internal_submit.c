@@ -14,6 +14,7 @@ struct internal_submit {
     struct parley_buffer message, answer;
     struct submitter submitter;
     struct submission submission;
+    struct kept_message *kept; /* holds the message; NULL: gateway_message() does */
     struct submission_outcome outcome;
     internal_submit_fn *done;
     void *context;
@@ -22,6 +23,7 @@ struct internal_submit {
 
 static void destroy(struct internal_submit *sending) {
     submission_finish(&sending->submission);
+    kept_message_release(sending->options.gateway, sending->kept);
     parley_buffer_finish(&sending->message);
     parley_buffer_finish(&sending->answer);
     gateway_forget_message(sending->options.gateway, sending->options.protocol);
@@ -136,10 +138,11 @@ static void begin(struct internal_submit *sending) {
     struct request_options *options = &sending->options;
     const struct parley_slice slice = {
         .bytes = parley_buffer_bytes(&sending->message), .origin = {1, 1}, .number = 1};
-    struct parley_message *message = gateway_message(options->gateway, options->protocol);
+    sending->kept = kept_message_take(options);
+    struct parley_message *message = check_object(options, sending->kept);
     struct parley_route route;
     bool is_needed = false;
-    enum parley_status status = check_message(options, slice.bytes, slice.origin);
+    enum parley_status status = check_message_in(options, sending->kept, slice.bytes, slice.origin);
     if (status == PARLEY_OK && !parley_message_is_valid(message)) {
         refuse_invalid(sending, message);
         return;
@@ -148,7 +151,9 @@ static void begin(struct internal_submit *sending) {
         status = fact_lookup_is_needed(options, message, &route, &is_needed);
     }
     if (status == PARLEY_OK && is_needed) {
-        submit(sending, &(struct verdict){.message = message, .slice = &slice}, &route);
+        submit(sending,
+               &(struct verdict){.message = message, .slice = &slice, .kept = sending->kept},
+               &route);
         return;
     }
     /* Messages on which nothing decides are not sent like this. */

@@ -33,16 +33,18 @@ void single_drop_body(struct single *single) {
     budget_uncover(single->options.gateway->budget, &single->held);
 }
 
-void single_drop_offload(struct single *single) {
+void single_drop_message(struct single *single) {
     offload_release(single->offload);
+    kept_message_release(single->options.gateway, single->kept);
     single->offload = NULL;
+    single->kept = NULL;
 }
 
 void single_destroy(struct single *single) {
     awaited_reply_drop(single->reply);
     submission_finish(&single->submission);
     object_upload_begin_finish(&single->begin);
-    single_drop_offload(single);
+    single_drop_message(single);
     single_drop_body(single);
     parley_buffer_finish(&single->answer);
     gateway_forget_message(single->options.gateway, single->options.protocol);
@@ -130,15 +132,16 @@ static void on_ready(struct submission *submission) {
 static void on_sent(struct submission *submission) {
     struct single *single = OWNER_OF(submission, struct single, submission);
     submission->offload = NULL;
+    submission->kept = NULL;
     single_drop_body(single); /* blanks in it count for nothing in the window */
-    single_drop_offload(single);
+    single_drop_message(single);
 }
 
 static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
     struct single *single = OWNER_OF(submission, struct single, submission);
     finish_submitted(single, outcome);
     single_drop_body(single);
-    single_drop_offload(single);
+    single_drop_message(single);
     single_destroy_if_over(single);
 }
 
@@ -251,21 +254,28 @@ static void on_offload_done(struct offload *offload, void *context) {
     single_destroy_if_over(single);
 }
 
+static void check_here(struct single *single, const struct parley_slice *slice) {
+    struct request_options *options = &single->options;
+    single->kept = kept_message_take(options);
+    const enum parley_status status =
+        check_message_in(options, single->kept, slice->bytes, slice->origin);
+    on_verdict(single, &(struct verdict){.message = check_object(options, single->kept),
+                                         .slice = slice,
+                                         .status = status,
+                                         .kept = single->kept});
+}
+
 static void check(struct single *single) {
     struct request_options *options = &single->options;
     const struct parley_slice slice = {
         .bytes = parley_buffer_bytes(&single->body), .origin = {1, 1}, .number = 1};
     single_enter(single, SINGLE_CHECKING);
-    single_drop_offload(single);
+    single_drop_message(single);
     if (slice.bytes.length <= request_message_bytes_max(options)) {
         single->offload = offload_begin(options, &slice, on_offload_done, single);
     }
     if (single->offload == NULL) {
-        const enum parley_status status = check_message(options, slice.bytes, slice.origin);
-        on_verdict(single, &(struct verdict){
-                               .message = gateway_message(options->gateway, options->protocol),
-                               .slice = &slice,
-                               .status = status});
+        check_here(single, &slice);
     }
 }
 

@@ -31,7 +31,8 @@ struct single {
     struct parley_buffer answer; /* other than a receipt; of an invalid message that halts, the
                                     detail, NUL, and the members of the problem */
     struct budget_share held;    /* taken for the body */
-    struct offload *offload;     /* that checks the message or did; NULL: this reactor does */
+    struct offload *offload;     /* that checks the message or did; NULL: this reactor does … */
+    struct kept_message *kept;   /* … in this object; NULL: in gateway_message() */
     struct submitter submitter;
     struct submission submission;
     struct awaited_reply *reply;      /* NULL if no request waits for one */
@@ -40,7 +41,7 @@ struct single {
 
 void single_enter(struct single *single, enum single_phase phase);
 void single_drop_body(struct single *single);
-void single_drop_offload(struct single *single);
+void single_drop_message(struct single *single);
 void single_destroy(struct single *single);
 /* Destroys it if the client is gone, and nothing is under way. */
 void single_destroy_if_over(struct single *single);

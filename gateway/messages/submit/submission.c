@@ -480,6 +480,7 @@ enum parley_status submission_begin(struct submission *submission, struct submit
     submission->phase = SUBMISSION_NONE;
     submission->slice = *verdict->slice;
     submission->offload = verdict->offload;
+    submission->kept = verdict->kept;
     submission->mark.repeat = PUBLICATION_REPEAT_ANOTHER;
     submission->ack = SUBMISSION_UNACKED;
     submission->sequence = 0;
@@ -495,9 +496,12 @@ enum parley_status submission_begin(struct submission *submission, struct submit
 enum parley_status submission_check_again(struct submission *submission, struct verdict *verdict) {
     struct request_options *options = submission->submitter->options;
     const struct parley_slice *slice = &submission->slice;
-    *verdict = (struct verdict){.slice = slice, .offload = submission->offload};
-    if (submission->offload != NULL) {
-        verdict->message = &submission->offload->message;
+    *verdict =
+        (struct verdict){.slice = slice, .offload = submission->offload, .kept = submission->kept};
+    if (submission->offload != NULL || submission->kept != NULL) {
+        verdict->message = submission->offload != NULL ? &submission->offload->message
+                                                       : &submission->kept->message;
+        verdict->message->options.now_seconds = clock_now_seconds();
         return PARLEY_OK;
     }
     verdict->message = gateway_message(options->gateway, options->protocol);

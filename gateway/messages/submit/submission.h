@@ -63,7 +63,7 @@ struct submission;
 struct submission_events {
     /* Only for messages that earlier ones decide on: submission_go is to be called. */
     void (*on_ready)(struct submission *submission);
-    /* Called once it was published: its slice and its offload are no longer needed.  May be NULL.
+    /* Called once it was published: its slice and what holds it are no longer needed.  May be NULL.
      */
     void (*on_sent)(struct submission *submission);
     /* The owner may destroy it.  Owns: the outcome is borrowed for the call. */
@@ -100,7 +100,8 @@ struct submission {
     struct receipt receipt; /* is noted before it is published */
     /* The data needed until it is sent.  Owns: the objects pointed to are the owner's. */
     struct parley_slice slice;
-    struct offload *offload; /* that holds the message; NULL: it is checked again when it waited */
+    struct offload *offload;   /* that holds the message; NULL: none does … */
+    struct kept_message *kept; /* … or this; NULL, too: it is checked again when it waited */
 
     /* Private. */
     struct publication_mark mark;

@@ -12,7 +12,8 @@ struct verdict {
     struct parley_message *message;
     const struct parley_slice *slice;
     enum parley_status status; /* of the check: if it failed, the message says nothing */
-    struct offload *offload;   /* that checked it; NULL: this reactor did, in gateway_message() */
+    struct offload *offload;   /* that checked it; NULL: this reactor did … */
+    struct kept_message *kept; /* … in this object; NULL: in gateway_message() */
 };
 
 /* Whether the worker pool found that NATS does not take it. */
