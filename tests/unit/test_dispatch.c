@@ -14,6 +14,7 @@
 
 #include "../lib/fault_heap.h"
 #include "ingest_fixture.h"
+#include "kept_message.h"
 
 /* A protocol for these tests: VLP, each of whose queries takes the key that is its content, and
  * whose claims go to where the query of their content went. */
@@ -169,17 +170,39 @@ static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
 }
 
-static void test_a_message_that_waits_is_checked_once(void **state) {
-    static const struct request_head *const both[] = {&single, &stamped};
-    struct world *world = *state;
-    for (size_t i = 0; i < 2; i++) {
-        world->gateway.figures->check_turn = 0;
-        world_post(world, both[i], REPLY("1", "a"));
-        world_lookup_answers(world, 2 * i, NULL);
-        world_lookup_answers(world, 2 * i + 1, NULL);
-        assert_int_equal(world->jetstream.count, i + 1);
-        assert_int_equal(world->gateway.figures->check_turn, 1);
+/* Two messages, each of which is asked for twice. */
+static void publish_after_waits(struct world *world, const struct request_head *head,
+                                const char *body) {
+    const size_t queries = world->store.query_count;
+    world->gateway.figures->check_turn = 0;
+    world_post(world, head, body);
+    for (size_t i = queries; i < world->store.query_count; i++) {
+        world_lookup_answers(world, i, NULL);
     }
+    world_ack_all(world);
+}
+
+static void test_a_message_that_waits_is_checked_once(void **state) {
+    static const struct request_head *const heads[] = {&single, &stamped, &many};
+    static const char *const bodies[] = {REPLY("1", "a"), REPLY("1", "a"),
+                                         REPLY("1", "a") REPLY("2", "b")};
+    struct world *world = *state;
+    for (size_t i = 0; i < 3; i++) {
+        publish_after_waits(world, heads[i], bodies[i]);
+        assert_int_equal(world->gateway.figures->check_turn, i < 2 ? 1 : 2);
+    }
+    assert_string_equal(subjects(world), "vlp.unknown vlp.unknown vlp.unknown vlp.unknown");
+}
+
+static void test_it_is_checked_again_where_too_many_keep_theirs(void **state) {
+    struct world *world = *state;
+    world->gateway.kept.used_count = KEPT_MESSAGES_MAX;
+    publish_after_waits(world, &single, REPLY("1", "a"));
+    assert_true(world->gateway.figures->check_turn > 1);
+    publish_after_waits(world, &many, REPLY("1", "a") REPLY("2", "b"));
+    assert_true(world->gateway.figures->check_turn > 2);
+    assert_string_equal(subjects(world), "vlp.unknown vlp.unknown vlp.unknown");
+    world->gateway.kept.used_count = 0;
 }
 
 static void test_a_reply_to_nothing_goes_where_its_protocol_says(void **state) {
@@ -702,6 +725,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_a_reply_waits_for_its_request_to_be_found),
         TEST(test_a_message_that_waits_is_checked_once),
+        TEST(test_it_is_checked_again_where_too_many_keep_theirs),
         TEST(test_a_reply_to_nothing_goes_where_its_protocol_says),
         TEST(test_a_reply_that_has_waited_is_asked_for_again_at_once),
         TEST(test_what_is_known_here_is_not_asked_for),

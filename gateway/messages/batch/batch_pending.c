@@ -9,9 +9,10 @@ struct pending {
     struct batch_pending *line;
     struct pending *next; /* in line */
     struct batch_result *result;
-    bool has_offload;   /* the intake's holds the message; else it is checked again */
-    size_t text_length; /* in the window */
-    char text[];        /* none if it was offloaded */
+    bool has_offload;          /* the intake's holds the message … */
+    struct kept_message *kept; /* … or this does; NULL, too: it is checked again */
+    size_t text_length;        /* in the window */
+    char text[];               /* only of what is checked again */
 };
 
 static struct batch_pending *line_of(const struct submission *submission) {
@@ -22,18 +23,19 @@ static struct batch_result *result_of(struct submission *submission) {
     return OWNER_OF(submission, struct batch_result, submission);
 }
 
-static void release_offload(struct pending *one) {
+static void release_message(struct pending *one) {
     if (one->has_offload) {
         one->has_offload = false;
-        one->result->submission.offload = NULL;
         body_splitter_release(one->line->intake);
     }
+    kept_message_release(one->line->results->options->gateway, one->kept);
+    one->kept = NULL;
 }
 
 static void free_pending(struct pending *one) {
     if (one != NULL) {
         one->line->results->window_bytes -= one->text_length;
-        release_offload(one);
+        release_message(one);
         one->result->pending = NULL;
         free(one);
     }
@@ -159,8 +161,10 @@ static void on_ready(struct submission *submission) {
 
 static void on_sent(struct submission *submission) {
     struct pending *one = result_of(submission)->pending;
+    submission->offload = NULL;
+    submission->kept = NULL;
     if (one != NULL) {
-        release_offload(one);
+        release_message(one);
     }
 }
 
@@ -197,17 +201,17 @@ void batch_pending_close(struct batch_pending *pending) {
 
 /* ---- in line ---- */
 
-/* Copies the text of the message, but for one that was offloaded: nothing after that is read.
- * Returns: NULL: no memory. */
+/* Copies the text of the message, unless its object is kept, or it was offloaded: nothing after
+ * that is read.  Returns: NULL: no memory. */
 static struct pending *create_pending(struct batch_pending *pending, struct batch_result *result,
                                       const struct verdict *verdict) {
     const struct parley_bytes text = verdict->slice->bytes;
-    const bool is_copied = verdict->offload == NULL;
+    const bool is_copied = verdict->offload == NULL && verdict->kept == NULL;
     struct pending *one = malloc(sizeof *one + (is_copied ? text.length : 0));
     if (one != NULL) {
         *one = (struct pending){.line = pending,
                                 .result = result,
-                                .has_offload = !is_copied,
+                                .has_offload = verdict->offload != NULL,
                                 .text_length = text.length};
     }
     if (one != NULL && is_copied) {
@@ -225,6 +229,8 @@ static void wait_in_line(struct batch_pending *pending, struct batch_result *res
     }
     if (one->has_offload) {
         body_splitter_hold(pending->intake);
+    } else if (pending->intake->kept != NULL) {
+        one->kept = body_splitter_take(pending->intake);
     } else {
         result->submission.slice.bytes.data = one->text;
     }

@@ -82,14 +82,35 @@ static bool begin_offload(struct body_splitter *intake, enum parley_split split,
 
 /* ---- all messages ---- */
 
+struct kept_message *body_splitter_take(struct body_splitter *intake) {
+    struct kept_message *kept = intake->kept;
+    intake->kept = NULL;
+    return kept;
+}
+
+/* The bytes of a message that may wait are copied first: the splitter's do not stay. */
+static struct kept_message *keep(struct body_splitter *intake, struct parley_slice *slice) {
+    struct kept_message *kept = kept_message_take(intake->options);
+    if (kept != NULL && !kept_message_copy(kept, &slice->bytes)) {
+        kept_message_release(intake->options->gateway, kept);
+        kept = NULL;
+    }
+    return kept;
+}
+
 static void check(struct body_splitter *intake, enum parley_split split,
                   const struct parley_slice *slice) {
     struct request_options *options = intake->options;
-    const enum parley_status status = check_slice(options, split, slice, &intake->splitter);
-    const struct verdict verdict = {.message = gateway_message(options->gateway, options->protocol),
-                                    .slice = slice,
-                                    .status = status};
+    struct parley_slice own = *slice;
+    intake->kept = split == PARLEY_SPLIT_MESSAGE ? keep(intake, &own) : NULL;
+    const enum parley_status status =
+        check_slice(options, intake->kept, split, &own, &intake->splitter);
+    const struct verdict verdict = {.message = check_object(options, intake->kept),
+                                    .slice = &own,
+                                    .status = status,
+                                    .kept = intake->kept};
     intake->events->on_verdict(intake, &verdict);
+    kept_message_release(options->gateway, body_splitter_take(intake));
 }
 
 /* Whether `split` is the message that was shed. */

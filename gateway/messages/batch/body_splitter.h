@@ -40,8 +40,9 @@ struct body_splitter {
     struct request_options *options;
     const struct body_splitter_events *events;
     struct parley_splitter splitter;
-    struct budget_share held; /* taken for the bytes in the splitter */
-    struct offload *offload;  /* the large message; NULL if there is none */
+    struct budget_share held;  /* taken for the bytes in the splitter */
+    struct offload *offload;   /* the large message; NULL if there is none */
+    struct kept_message *kept; /* within on_verdict: holds the message, if it may wait */
     enum body_splitter_phase phase;
 };
 
@@ -78,5 +79,7 @@ static inline bool body_splitter_is_checking(const struct body_splitter *intake)
 
 /* Within on_verdict for a message that was offloaded: keeps it until body_splitter_release. */
 void body_splitter_hold(struct body_splitter *intake);
+/* The same for one that has an object of its own.  Owns: the caller releases it. */
+struct kept_message *body_splitter_take(struct body_splitter *intake);
 /* Gives back the large message, and all that the splitter holds. */
 void body_splitter_release(struct body_splitter *intake);

@@ -40,32 +40,33 @@ static void end_measuring(const struct request_options *options, int64_t began_n
     }
 }
 
-enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
-                                 struct parley_position origin) {
-    const int64_t began_ns = begin_measuring(options);
-    const enum parley_status status = check_message_as(
-        options, gateway_message(options->gateway, options->protocol), bytes, origin);
-    end_measuring(options, began_ns);
-    return status;
-}
-
 struct parley_message *check_object(const struct request_options *options,
                                     struct kept_message *kept) {
     return kept != NULL ? &kept->message : gateway_message(options->gateway, options->protocol);
 }
 
+/* The request's own values are those of the next message, soon. */
+static void keep_stamped(struct kept_message *kept, const struct request_options *options) {
+    if (kept != NULL) {
+        kept->stamped = options->stamped;
+        kept->message.options.fresh_id = kept->stamped.id;
+        kept->message.options.now = kept->stamped.now;
+    }
+}
+
 enum parley_status check_message_in(struct request_options *options, struct kept_message *kept,
                                     struct parley_bytes bytes, struct parley_position origin) {
-    if (kept == NULL) {
-        return check_message(options, bytes, origin);
-    }
     const int64_t began_ns = begin_measuring(options);
-    const enum parley_status status = check_message_as(options, &kept->message, bytes, origin);
+    const enum parley_status status =
+        check_message_as(options, check_object(options, kept), bytes, origin);
     end_measuring(options, began_ns);
-    kept->stamped = options->stamped;
-    kept->message.options.fresh_id = kept->stamped.id;
-    kept->message.options.now = kept->stamped.now;
+    keep_stamped(kept, options);
     return status;
+}
+
+enum parley_status check_message(struct request_options *options, struct parley_bytes bytes,
+                                 struct parley_position origin) {
+    return check_message_in(options, NULL, bytes, origin);
 }
 
 enum parley_status check_message_again(struct request_options *options, struct parley_bytes bytes,
@@ -80,13 +81,15 @@ enum parley_status check_message_again(struct request_options *options, struct p
     return status;
 }
 
-enum parley_status check_slice(struct request_options *options, enum parley_split split,
-                               const struct parley_slice *slice, struct parley_splitter *splitter) {
+enum parley_status check_slice(struct request_options *options, struct kept_message *kept,
+                               enum parley_split split, const struct parley_slice *slice,
+                               struct parley_splitter *splitter) {
     const int64_t began_ns = begin_measuring(options);
-    const enum parley_status status = parley_splitter_check(
-        splitter, split, slice, gateway_message(options->gateway, options->protocol),
-        options->codec, options_afresh(options));
+    const enum parley_status status =
+        parley_splitter_check(splitter, split, slice, check_object(options, kept), options->codec,
+                              options_afresh(options));
     end_measuring(options, began_ns);
+    keep_stamped(kept, options);
     return status;
 }
 

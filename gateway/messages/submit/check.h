@@ -27,10 +27,10 @@ enum parley_status check_message_again(struct request_options *options, struct p
 enum parley_status check_message_as(struct request_options *options, struct parley_message *message,
                                     struct parley_bytes bytes,
                                     struct parley_position origin) PARLEY_MUST_CHECK;
-/* The same of what `splitter` cut out of a body, whole or not. After an element of an array that
- * proves not to be JSON, the splitter hands out nothing more. */
-enum parley_status check_slice(struct request_options *options, enum parley_split split,
-                               const struct parley_slice *slice,
+/* check_message_in of what `splitter` cut out of a body, whole or not. After an element of an array
+ * that proves not to be JSON, the splitter hands out nothing more. */
+enum parley_status check_slice(struct request_options *options, struct kept_message *kept,
+                               enum parley_split split, const struct parley_slice *slice,
                                struct parley_splitter *splitter) PARLEY_MUST_CHECK;
 
 /* The faults of an invalid message.  Owns: borrowed from the message. */

@@ -10,21 +10,23 @@
 #include "fact_lookup.h"
 
 enum {
-    USED_COUNT_MAX = 1024, /* 12 KiB each, for most messages */
     UNUSED_COUNT_MAX = 64,
-    ARENA_KEPT_BYTES = 8 * 1024, /* of an unused one */
+    ARENA_KEPT_BYTES = 8 * 1024, /* of an unused one … */
+    TEXT_KEPT_BYTES = 2 * 1024,  /* … and of its text */
 };
 
 static struct kept_message *create(const struct parley_schema *schema) {
     struct kept_message *kept = malloc(sizeof *kept);
     if (kept != NULL) {
         parley_message_init(&kept->message, schema);
+        parley_buffer_init(&kept->text);
     }
     return kept;
 }
 
 static void destroy(struct kept_message *kept) {
     parley_message_finish(&kept->message);
+    parley_buffer_finish(&kept->text);
     free(kept);
 }
 
@@ -40,7 +42,7 @@ static struct kept_message *pop(struct kept_messages *all) {
 
 struct kept_message *kept_message_take(const struct request_options *options) {
     struct kept_messages *all = &options->gateway->kept;
-    if (!fact_lookup_is_possible(options) || all->used_count == USED_COUNT_MAX) {
+    if (!fact_lookup_is_possible(options) || all->used_count == KEPT_MESSAGES_MAX) {
         return NULL;
     }
     const struct parley_schema *schema =
@@ -55,6 +57,15 @@ struct kept_message *kept_message_take(const struct request_options *options) {
     return kept;
 }
 
+bool kept_message_copy(struct kept_message *kept, struct parley_bytes *bytes) {
+    parley_buffer_clear(&kept->text); /* also of an earlier failure */
+    parley_buffer_append(&kept->text, *bytes);
+    if (!kept->text.has_failed) {
+        *bytes = parley_buffer_bytes(&kept->text);
+    }
+    return !kept->text.has_failed;
+}
+
 void kept_message_release(struct gateway *gateway, struct kept_message *kept) {
     struct kept_messages *all = &gateway->kept;
     if (kept == NULL) {
@@ -67,6 +78,9 @@ void kept_message_release(struct gateway *gateway, struct kept_message *kept) {
     }
     if (kept->message.arena.used_bytes > ARENA_KEPT_BYTES) {
         parley_message_reset(&kept->message);
+    }
+    if (kept->text.capacity > TEXT_KEPT_BYTES) {
+        parley_buffer_finish(&kept->text);
     }
     SLIST_INSERT_HEAD(&all->unused, kept, link);
     all->unused_count++;
