@@ -136,17 +136,24 @@ enum jetstream_publish halting_latch(const struct request_options *options,
 /* ---- valid ones ---- */
 
 enum jetstream_publish halting_publish(const struct request_options *options,
-                                       const struct parley_route *route,
-                                       const struct jetstream_message *message,
-                                       struct halt_hold *hold, jetstream_ack_fn *done,
-                                       void *context) {
+                                       const struct publication *publication,
+                                       struct jetstream_sender *sender, struct halt_hold *hold,
+                                       jetstream_ack_fn *done, void *context) {
     struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
-    struct halt_post post = {.message = message, .hold = hold, .done = done, .context = context};
+    const struct parley_route *route = &publication->route;
+    const struct jetstream_message message = {.subject = route->subject.data,
+                                              .headers = publication->headers,
+                                              .header_count = publication->header_count,
+                                              .payload = publication->payload,
+                                              .sender = sender,
+                                              .share =
+                                                  window_share(options->protocol, route->priority)};
+    struct halt_post post = {.message = &message, .hold = hold, .done = done, .context = context};
     if (gate != NULL && route->halt_role == PARLEY_HALT_LATCHES) {
-        return publish_halting(options, route, message->payload, post);
+        return publish_halting(options, route, message.payload, post);
     }
     if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) || !obeys(options, route)) {
-        return jetstream_publish(options->gateway->jetstream, message, done, context);
+        return jetstream_publish(options->gateway->jetstream, &message, done, context);
     }
     char conversation[HALT_DIGEST_LENGTH + 1];
     halt_digest_conversation(route->halt_kind, route->halt_name, conversation);

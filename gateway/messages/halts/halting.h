@@ -29,9 +29,9 @@ enum jetstream_publish halting_latch(const struct request_options *options,
                                      struct parley_message *message, struct halt_hold *hold,
                                      jetstream_ack_fn *done, void *context, unsigned *out_share);
 
-/* Publishes a message that was not refused; as jetstream_publish.  `hold`: as of halt_post. */
+/* Publishes a message that was not refused, with its protocol's share of JetStream's window; as
+ * jetstream_publish.  `hold`: as of halt_post. */
 enum jetstream_publish halting_publish(const struct request_options *options,
-                                       const struct parley_route *route,
-                                       const struct jetstream_message *message,
-                                       struct halt_hold *hold, jetstream_ack_fn *done,
-                                       void *context);
+                                       const struct publication *publication,
+                                       struct jetstream_sender *sender, struct halt_hold *hold,
+                                       jetstream_ack_fn *done, void *context);

@@ -155,7 +155,7 @@ static const char *publish(struct checkpoint_ack *acknowledgement,
     if (status != PARLEY_OK) {
         return parley_status_text(status);
     }
-    switch (verdict_publish(&own, &verdict, &publication, &acknowledgement->sender, NULL, on_ack,
+    switch (halting_publish(&own, &publication, &acknowledgement->sender, NULL, on_ack,
                             acknowledgement)) {
     case JETSTREAM_PUBLISHED:
         return NULL;

@@ -39,11 +39,6 @@ struct offload {
 struct offload *offload_begin(const struct request_options *options,
                               const struct parley_slice *slice,
                               void (*done)(struct offload *offload, void *context), void *context);
-/* The message to be published. */
-static inline struct parley_bytes offload_payload(const struct offload *offload) {
-    return parley_buffer_bytes(offload->deposit.is_needed ? &offload->deposit.text
-                                                          : &offload->payload);
-}
 /* Frees it, on the worker pool, since that may take as long as the check. NULL is fine. */
 void offload_release(struct offload *offload);
 /* When the gateway's completion queue is closed: calls `done` of all that are not done, with a

@@ -285,6 +285,7 @@ enum parley_status publication_describe(struct parley_message *message,
                                         struct publication *out) {
     struct parley_arena *arena = &message->arena;
     clear(out);
+    out->payload = payload;
     PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(identify(out, message, context, number, decided, payload, object != NULL));
     PARLEY_TRY(name_event(out, message, payload, object));

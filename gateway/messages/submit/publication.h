@@ -59,6 +59,7 @@ struct publication {
     struct publication_mark mark;
     struct bus_header headers[PUBLICATION_HEADERS_MAX];
     size_t header_count;
+    struct parley_bytes payload; /* borrowed from where it was written */
 };
 
 /* Encodes `message`, which is valid, into `payload` (cleared first), and fills `out`.

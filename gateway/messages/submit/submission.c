@@ -284,14 +284,20 @@ enum parley_status submission_note_receipt(struct submission *submission,
     return parley_buffer_status(&receipt->text);
 }
 
+static bool needs_upload(const struct verdict *verdict) {
+    return verdict->offload != NULL && verdict->offload->deposit.is_needed;
+}
+
 static enum parley_status note_acknowledgement(struct submission *submission,
-                                               const struct verdict *verdict) {
-    const struct request_options *options = submission->submitter->options;
-    if (!checkpoint_ack_is_wanted(options, verdict->message)) {
+                                               const struct verdict *verdict,
+                                               const struct publication *publication) {
+    if (!checkpoint_ack_is_wanted(submission->submitter->options, verdict->message)) {
         return PARLEY_OK;
     }
-    submission->acknowledgement = checkpoint_ack_create(
-        verdict->message, verdict_stored_bytes(options, verdict), on_acknowledged, submission);
+    const struct parley_bytes stored =
+        needs_upload(verdict) ? verdict->offload->deposit.put.bytes : publication->payload;
+    submission->acknowledgement =
+        checkpoint_ack_create(verdict->message, stored.length, on_acknowledged, submission);
     return submission->acknowledgement != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
@@ -303,7 +309,7 @@ static enum parley_status prepare(struct submission *submission, const struct ve
         decision != NULL ? decision->message_id : (struct parley_bytes){0};
     PARLEY_TRY(verdict_prepare(submission->submitter->options, verdict, decided, publication));
     PARLEY_TRY(submission_note_receipt(submission, verdict->message, &publication->route));
-    PARLEY_TRY(note_acknowledgement(submission, verdict));
+    PARLEY_TRY(note_acknowledgement(submission, verdict, publication));
     return decision != NULL ? deciding_prepare(submission, verdict, decision, publication)
                             : PARLEY_OK;
 }
@@ -326,12 +332,12 @@ static enum submission_step refuse_unprepared(struct submission *submission,
     return SUBMISSION_ENDS;
 }
 
-static enum submission_step hand_over(struct submission *submission, const struct verdict *verdict,
+static enum submission_step hand_over(struct submission *submission,
                                       const struct publication *publication) {
     struct submitter *submitter = submission->submitter;
     const struct request_options *options = submitter->options;
-    const enum jetstream_publish published = verdict_publish(
-        options, verdict, publication, &submitter->sender, submitter->hold, on_ack, submission);
+    const enum jetstream_publish published = halting_publish(
+        options, publication, &submitter->sender, submitter->hold, on_ack, submission);
     if (published == JETSTREAM_FULL) {
         submitter->share = window_share(options->protocol, publication->route.priority);
         return SUBMISSION_IS_FULL;
@@ -356,18 +362,12 @@ static void tell_sent(struct submission *submission) {
 
 /* ---- messages with a part in an object store ---- */
 
-static bool needs_upload(const struct verdict *verdict) {
-    return verdict->offload != NULL && verdict->offload->deposit.is_needed;
-}
-
 static void send_pointer(struct submission *submission) {
     struct offload *offload = submission->offload;
     struct object_upload *deposit = &offload->deposit;
-    const struct verdict verdict = {
-        .message = &offload->message, .slice = &offload->slice, .offload = offload};
     snprintf(deposit->begun, sizeof deposit->begun, "%" PRIu64,
              submission->submitter->begin->sequence);
-    switch (hand_over(submission, &verdict, &offload->publication)) {
+    switch (hand_over(submission, &offload->publication)) {
     case SUBMISSION_GOES:
         tell_sent(submission);
         break;
@@ -404,6 +404,12 @@ static enum submission_step upload(struct submission *submission) {
     return SUBMISSION_GOES;
 }
 
+/* Whether NATS is away and is not waited for: a large message is not prepared then. */
+static bool is_unpublishable(const struct submission *submission, const struct verdict *verdict) {
+    const struct gateway *gateway = submission->submitter->options->gateway;
+    return verdict->offload != NULL && !jetstream_is_accepting(gateway->jetstream);
+}
+
 enum submission_step submission_publish(struct submission *submission,
                                         const struct verdict *verdict,
                                         const struct parley_decision *decision) {
@@ -415,7 +421,7 @@ enum submission_step submission_publish(struct submission *submission,
         submission_settle_failed(submission, &halted);
         return SUBMISSION_ENDS;
     }
-    if (verdict_is_unpublishable(submitter->options, verdict)) {
+    if (is_unpublishable(submission, verdict)) {
         return submission_refuse(submission, JETSTREAM_AWAY);
     }
     const enum parley_status status = prepare(submission, verdict, decision, &publication);
@@ -429,7 +435,7 @@ enum submission_step submission_publish(struct submission *submission,
         object_upload_begin_add(submitter->begin, submitter->options, verdict->message,
                                 &publication);
     }
-    const enum submission_step step = hand_over(submission, verdict, &publication);
+    const enum submission_step step = hand_over(submission, &publication);
     if (step == SUBMISSION_GOES) {
         if (decision != NULL) {
             deciding_note_published(submission, decision);

@@ -2,8 +2,6 @@
 
 #include "verdict.h"
 
-#include "window_share.h"
-
 static bool is_prepared(const struct verdict *verdict) {
     return verdict->offload != NULL && verdict->offload->is_prepared;
 }
@@ -18,11 +16,6 @@ bool verdict_is_too_large(const struct verdict *verdict) {
     return is_prepared(verdict) && verdict->offload->prepared == PARLEY_E_LIMIT;
 }
 
-bool verdict_is_unpublishable(const struct request_options *options,
-                              const struct verdict *verdict) {
-    return verdict->offload != NULL && !jetstream_is_accepting(options->gateway->jetstream);
-}
-
 enum parley_status verdict_prepare(const struct request_options *options,
                                    const struct verdict *verdict, struct parley_bytes decided,
                                    struct publication *out) {
@@ -34,34 +27,6 @@ enum parley_status verdict_prepare(const struct request_options *options,
     gateway->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
     return publication_prepare(verdict->message, &options->publication, verdict->slice->number,
                                decided, &gateway->payload, out);
-}
-
-static struct parley_bytes payload_of(const struct request_options *options,
-                                      const struct verdict *verdict) {
-    return is_prepared(verdict) ? offload_payload(verdict->offload)
-                                : parley_buffer_bytes(&options->gateway->payload);
-}
-
-size_t verdict_stored_bytes(const struct request_options *options, const struct verdict *verdict) {
-    const bool has_object = is_prepared(verdict) && verdict->offload->deposit.is_needed;
-    return has_object ? verdict->offload->deposit.put.bytes.length
-                      : payload_of(options, verdict).length;
-}
-
-enum jetstream_publish verdict_publish(const struct request_options *options,
-                                       const struct verdict *verdict,
-                                       const struct publication *publication,
-                                       struct jetstream_sender *sender, struct halt_hold *hold,
-                                       jetstream_ack_fn *done, void *context) {
-    const struct parley_route *route = &publication->route;
-    const struct jetstream_message message = {.subject = route->subject.data,
-                                              .headers = publication->headers,
-                                              .header_count = publication->header_count,
-                                              .payload = payload_of(options, verdict),
-                                              .sender = sender,
-                                              .share =
-                                                  window_share(options->protocol, route->priority)};
-    return halting_publish(options, route, &message, hold, done, context);
 }
 
 enum parley_status verdict_convert(const struct request_options *options,

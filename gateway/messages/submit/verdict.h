@@ -19,10 +19,6 @@ struct verdict {
 /* Whether the worker pool found that NATS does not take it. */
 bool verdict_is_too_large(const struct verdict *verdict);
 
-/* Whether publishing it will fail because NATS is away and not waited for: a large message is not
- * prepared then. */
-bool verdict_is_unpublishable(const struct request_options *options, const struct verdict *verdict);
-
 /* Makes a publication of a valid message; the payload is the gateway's or the offload's.
  * `decided`: as of publication_prepare.
  * Returns: PARLEY_E_LIMIT when it would be over what NATS takes, without having written more than
@@ -30,15 +26,6 @@ bool verdict_is_unpublishable(const struct request_options *options, const struc
 enum parley_status verdict_prepare(const struct request_options *options,
                                    const struct verdict *verdict, struct parley_bytes decided,
                                    struct publication *out) PARLEY_MUST_CHECK;
-/* How large is what verdict_prepare made: the object that it points to, or else the payload. */
-size_t verdict_stored_bytes(const struct request_options *options, const struct verdict *verdict);
-/* Publishes what verdict_prepare made; as jetstream_publish. */
-enum jetstream_publish verdict_publish(const struct request_options *options,
-                                       const struct verdict *verdict,
-                                       const struct publication *publication,
-                                       struct jetstream_sender *sender, struct halt_hold *hold,
-                                       jetstream_ack_fn *done, void *context);
-
 /* Writes a valid message in the encoding that the request asks for (INGEST_CONVERT) to `out`, whose
  * contents are replaced. */
 enum parley_status verdict_convert(const struct request_options *options,
