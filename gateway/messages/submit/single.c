@@ -1,23 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Receives the body, reaches a verdict, and then reports the errors, converts the message, or
- * publishes it. */
+ * submits it, and answers its client. */
 
 #include "single.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
 
+#include "awaited_reply.h"
+#include "budget.h"
 #include "fact_lookup.h"
 #include "phase.h"
 #include "rejection.h"
-#include "single_state.h"
+#include "submission.h"
 
-enum { LARGE_BYTES_MIN = 8 << 20 };
+enum {
+    ANSWER_BYTES_USUAL = 480, /* with malloc's header one of its classes */
+    LARGE_BYTES_MIN = 8 << 20,
+};
 
 #define HUGE_PAGE_BYTES ((uintptr_t)2 << 20)
 
-void single_enter(struct single *single, enum single_phase phase) {
+/*   RECEIVING ── the body has ended ──▶ CHECKING ── verdict ──▶ IDLE
+ *
+ *   IDLE ── it is to be forwarded, or earlier messages decide ──▶ SUBMITTED ── settled ──▶ IDLE
+ *   IDLE ── stored, and its client waits for the reply ──▶ AWAITING ── reply, time up ──▶ IDLE
+ */
+enum single_phase {
+    SINGLE_RECEIVING,
+    SINGLE_CHECKING,  /* by the worker pool, or right now */
+    SINGLE_IDLE,      /* it waits for nothing: it is answered, or about to be */
+    SINGLE_SUBMITTED, /* its submission has it */
+    SINGLE_AWAITING,  /* the reply to it */
+};
+
+struct single {
+    struct request_options options;
+    struct http_request *request; /* NULL once it is gone */
+    enum single_phase phase;
+    struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
+    struct parley_buffer answer; /* other than a receipt; of an invalid message that halts, the
+                                    detail, NUL, and the members of the problem */
+    struct budget_share held;    /* taken for the body */
+    struct offload *offload;     /* that checks the message or did; NULL: this reactor does … */
+    struct kept_message *kept;   /* … in this object; NULL: in gateway_message() */
+    struct submitter submitter;
+    struct submission submission;
+    struct awaited_reply *reply;      /* NULL if no request waits for one */
+    struct object_upload_begin begin; /* where the stream was when the request began */
+};
+
+static void enter(struct single *single, enum single_phase phase) {
     static const unsigned allowed[] = {
         [SINGLE_RECEIVING] = PHASE(SINGLE_CHECKING),
         [SINGLE_CHECKING] = PHASE(SINGLE_IDLE),
@@ -28,46 +63,226 @@ void single_enter(struct single *single, enum single_phase phase) {
     single->phase = (enum single_phase)phase_after(allowed, single->phase, phase);
 }
 
-void single_drop_body(struct single *single) {
+static void drop_body(struct single *single) {
     parley_buffer_finish(&single->body);
     budget_uncover(single->options.gateway->budget, &single->held);
 }
 
-void single_drop_message(struct single *single) {
+static void drop_message(struct single *single) {
     offload_release(single->offload);
     kept_message_release(single->options.gateway, single->kept);
     single->offload = NULL;
     single->kept = NULL;
 }
 
-void single_destroy(struct single *single) {
+static void destroy(struct single *single) {
     awaited_reply_drop(single->reply);
     submission_finish(&single->submission);
     object_upload_begin_finish(&single->begin);
-    single_drop_message(single);
-    single_drop_body(single);
+    drop_message(single);
+    drop_body(single);
     parley_buffer_finish(&single->answer);
     gateway_forget_message(single->options.gateway, single->options.protocol);
     request_options_release(&single->options);
     free(single);
 }
 
-void single_destroy_if_over(struct single *single) {
+/* Destroys it if the client is gone, and nothing is under way. */
+static void destroy_if_over(struct single *single) {
     if (single->request == NULL &&
         (single->phase == SINGLE_RECEIVING || single->phase == SINGLE_IDLE)) {
-        single_destroy(single);
+        destroy(single);
     }
+}
+
+/* ---- answers ---- */
+
+static void answer_internal(struct single *single, enum parley_status status) {
+    if (single->request == NULL) {
+        return;
+    }
+    problem_respond_format(single->request, PROBLEM_INTERNAL,
+                           "The message could not be checked: %s.", parley_status_text(status));
+}
+
+/* The message ends with an error of ours. */
+static void fail(struct single *single, enum parley_status status) {
+    message_metrics_problem(&single->options, single->submission.account, PROBLEM_INTERNAL);
+    answer_internal(single, status);
+}
+
+/* Whether the answer was written; else the error is answered. */
+static bool is_written(struct single *single, enum parley_status status) {
+    status = status != PARLEY_OK ? status : parley_buffer_status(&single->answer);
+    if (status != PARLEY_OK) {
+        answer_internal(single, status);
+    }
+    return status == PARLEY_OK;
+}
+
+/* RFC 7763 requires a charset with text/markdown. */
+static void respond_as(struct single *single, unsigned status, const char *media_type) {
+    char type[128];
+    const bool is_text = strncmp(media_type, "text/", 5) == 0;
+    snprintf(type, sizeof type, "%s%s", media_type, is_text ? "; charset=utf-8" : "");
+    http_compress(single->request);
+    http_respond(single->request, status, type, parley_buffer_bytes(&single->answer));
+}
+
+/* The refusal as the protocol itself would write it. */
+static void respond_own_refusal(struct single *single, struct parley_message *message,
+                                unsigned http_status) {
+    const struct parley_protocol *protocol = message->protocol;
+    if (is_written(single, protocol->write_refusal(message, &single->answer))) {
+        respond_as(single, http_status, protocol->refusal_media_type);
+    }
+}
+
+static void answer_converted(struct single *single, const struct verdict *verdict) {
+    const struct parley_codec *to = single->options.to;
+    if (!request_accepts_converted(&single->options, single->request, false)) {
+        return;
+    }
+    const enum parley_status status = verdict_convert(&single->options, verdict, &single->answer);
+    if (to->framing == PARLEY_FRAMING_LINES) {
+        parley_buffer_char(&single->answer, '\n');
+    }
+    if (is_written(single, status)) {
+        respond_as(single, 200, request_converted_type(&single->options, false));
+    }
+}
+
+static void answer_verdict(struct single *single, const struct verdict *verdict) {
+    struct parley_message *message = verdict->message;
+    const bool is_valid = parley_message_is_valid(message);
+    if (single->options.has_own_refusal && !is_valid) {
+        respond_own_refusal(single, message, 200);
+        return;
+    }
+    struct parley_buffer *answer = &single->answer;
+    enum parley_status status =
+        is_valid ? verdict_warn_of_size(&single->options, verdict) : PARLEY_OK;
+    parley_buffer_reserve(answer, ANSWER_BYTES_USUAL);
+    parley_buffer_char(answer, '{');
+    status = status != PARLEY_OK ? status : parley_message_write_verdict(message, answer);
+    parley_buffer_text(answer, "}\n");
+    if (is_written(single, status)) {
+        http_compress(single->request);
+        http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
+    }
+}
+
+/* Broken rules: the problem names the first error, its violations are all findings. */
+static void answer_invalid(struct single *single, struct parley_message *message) {
+    const struct parley_finding *first = &message->findings.items[0];
+    const enum problem problem = check_is_forbidden(message) ? PROBLEM_FORBIDDEN
+                                 : message->is_decoded       ? PROBLEM_INVALID_MESSAGE
+                                 : first->rule == &parley_gateway_rules[PARLEY_GW_SIZE]
+                                     ? PROBLEM_TOO_LARGE
+                                     : PROBLEM_MALFORMED;
+    if (single->options.has_own_refusal) {
+        problem_remark_rules(single->request, &message->findings);
+        respond_own_refusal(single, message, problem_status(problem));
+        return;
+    }
+    struct parley_buffer *detail = &single->answer;
+    check_describe(message, detail);
+    parley_buffer_char(detail, '\0');
+    if (detail->has_failed) {
+        answer_internal(single, PARLEY_E_MEMORY);
+        return;
+    }
+    problem_respond_findings(single->request, problem, detail->data, &message->findings);
+}
+
+/* Not in the protocol's own form, which does not say that it halts. */
+static void note_halting(struct single *single, const struct parley_message *message) {
+    struct parley_buffer *out = &single->answer;
+    check_describe(message, out);
+    parley_buffer_text(out, " It halts its conversation all the same, until people release it.");
+    parley_buffer_char(out, '\0');
+    parley_buffer_text(out, ",\"halted\":true,\"violations\":");
+    parley_findings_write(&message->findings, out);
+    if (single->request != NULL) {
+        problem_remark_rules(single->request, &message->findings);
+    }
+}
+
+static void answer_halting(struct single *single) {
+    message_metrics_invalid(&single->options, single->submission.account);
+    if (single->request == NULL || !is_written(single, PARLEY_OK)) {
+        return;
+    }
+    http_commit_refusal(single->request);
+    const struct parley_bytes noted = parley_buffer_bytes(&single->answer);
+    const size_t start = strlen(noted.data) + 1;
+    problem_respond_members(single->request, PROBLEM_INVALID_MESSAGE, noted.data,
+                            (struct parley_bytes){noted.data + start, noted.length - start});
+}
+
+static void answer_stored(struct single *single, const struct submission_outcome *outcome) {
+    const struct receipt_place place = {.stream = outcome->stream,
+                                        .sequence = outcome->sequence,
+                                        .is_duplicate = outcome->is_duplicate,
+                                        .traceparent = single->options.publication.traceparent,
+                                        .members = outcome->members};
+    const struct receipt *receipt = &single->submission.receipt;
+    struct parley_buffer *answer = &single->options.gateway->answer;
+    message_metrics_stored(&single->options, single->submission.account, place.is_duplicate);
+    parley_buffer_clear(answer);
+    receipt_write(receipt, &place, answer);
+    if (single->reply != NULL && !answer->has_failed) {
+        if (awaited_reply_begin(single->reply, parley_buffer_bytes(answer), receipt)) {
+            enter(single, SINGLE_AWAITING);
+        }
+        return;
+    }
+    parley_buffer_char(answer, '\n');
+    if (answer->has_failed) {
+        answer_internal(single, PARLEY_E_MEMORY);
+        return;
+    }
+    http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
+}
+
+static void answer_failure(struct single *single, const struct failure *failure,
+                           struct parley_bytes members) {
+    message_metrics_problem(&single->options, single->submission.account, failure->problem);
+    if (single->request != NULL) {
+        problem_respond_members(single->request, failure->problem, failure->detail, members);
+    }
+}
+
+static void answer_outcome(struct single *single, const struct submission_outcome *outcome) {
+    switch (outcome->end) {
+    case SUBMISSION_STORED:
+        answer_stored(single, outcome);
+        break;
+    case SUBMISSION_HALTED:
+        answer_halting(single);
+        break;
+    case SUBMISSION_FAILED:
+        answer_failure(single, &outcome->failure, outcome->members);
+        break;
+    case SUBMISSION_UNCOMPARED: /* no one reads it */
+        break;
+    }
+}
+
+static void answer_refused(struct single *single, enum jetstream_publish refused) {
+    const struct failure failure = failure_of_refusal(&single->options, refused);
+    answer_failure(single, &failure, (struct parley_bytes){0});
 }
 
 /* ---- the verdict ---- */
 
 static void finish_checked(struct single *single, const struct verdict *verdict) {
     if (verdict->status != PARLEY_OK) {
-        single_fail(single, verdict->status);
+        fail(single, verdict->status);
         return;
     }
     message_metrics_valid(&single->options);
-    single_answer_verdict(single, verdict);
+    answer_verdict(single, verdict);
 }
 
 /* Whether a message that was received whole is served though the client may be gone. */
@@ -78,18 +293,18 @@ static bool is_served(const struct single *single) {
 /* ---- its submission ---- */
 
 static void finish_submitted(struct single *single, const struct submission_outcome *outcome) {
-    single_enter(single, SINGLE_IDLE);
+    enter(single, SINGLE_IDLE);
     if (single->request == NULL) {
         submission_account(&single->submission, outcome);
     } else {
-        single_answer_outcome(single, outcome);
+        answer_outcome(single, outcome);
     }
 }
 
 /* The upload was converted from it, and the receipt is noted. */
 static void drop_converted(struct single *single) {
     if (single->submission.phase == SUBMISSION_UPLOADING && single->offload->payload.length > 0) {
-        single_drop_body(single);
+        drop_body(single);
     }
 }
 
@@ -103,17 +318,17 @@ static void go(struct single *single, const struct verdict *verdict) {
         drop_converted(single);
         break;
     case SUBMISSION_HALTS:
-        single_note_halting(single, now.message);
+        note_halting(single, now.message);
         break;
     case SUBMISSION_IS_FULL:
-        single_enter(single, SINGLE_IDLE);
-        single_answer_refused(single, JETSTREAM_FULL);
+        enter(single, SINGLE_IDLE);
+        answer_refused(single, JETSTREAM_FULL);
         break;
     case SUBMISSION_ENDS:
         finish_submitted(single, &outcome);
         break;
     case SUBMISSION_CHECKED:
-        single_enter(single, SINGLE_IDLE);
+        enter(single, SINGLE_IDLE);
         finish_checked(single, &now);
         break;
     }
@@ -124,29 +339,29 @@ static void on_ready(struct submission *submission) {
     if (is_served(single)) {
         go(single, &(struct verdict){0});
     } else {
-        single_enter(single, SINGLE_IDLE);
+        enter(single, SINGLE_IDLE);
     }
-    single_destroy_if_over(single);
+    destroy_if_over(single);
 }
 
 static void on_sent(struct submission *submission) {
     struct single *single = OWNER_OF(submission, struct single, submission);
     submission->offload = NULL;
     submission->kept = NULL;
-    single_drop_body(single); /* blanks in it count for nothing in the window */
-    single_drop_message(single);
+    drop_body(single); /* blanks in it count for nothing in the window */
+    drop_message(single);
 }
 
 static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
     struct single *single = OWNER_OF(submission, struct single, submission);
     finish_submitted(single, outcome);
-    single_drop_body(single);
-    single_drop_message(single);
-    single_destroy_if_over(single);
+    drop_body(single);
+    drop_message(single);
+    destroy_if_over(single);
 }
 
 static void on_replied(void *context) {
-    single_enter(context, SINGLE_IDLE);
+    enter(context, SINGLE_IDLE);
 }
 
 /* `route`: of a message that earlier ones decide on, else NULL. */
@@ -158,14 +373,14 @@ static void submit(struct single *single, const struct verdict *verdict,
     single->submitter.options = &single->options;
     single->submitter.begin = &single->begin;
     if (submission_begin(submission, &single->submitter, verdict, route) != PARLEY_OK) {
-        single_fail(single, PARLEY_E_MEMORY);
+        fail(single, PARLEY_E_MEMORY);
         return;
     }
     if (route != NULL) {
         single->reply =
             awaited_reply_expect(&single->options, single->request, route, on_replied, single);
     }
-    single_enter(single, SINGLE_SUBMITTED);
+    enter(single, SINGLE_SUBMITTED);
     if (submission->phase == SUBMISSION_READY) {
         go(single, verdict);
     }
@@ -181,7 +396,7 @@ static void finish_valid(struct single *single, const struct verdict *verdict) {
         break;
     case INGEST_CONVERT:
         message_metrics_valid(&single->options);
-        single_answer_converted(single, verdict);
+        answer_converted(single, verdict);
         break;
     }
 }
@@ -192,7 +407,7 @@ static void submit_or_finish(struct single *single, const struct verdict *verdic
     const enum parley_status status =
         fact_lookup_is_needed(&single->options, verdict->message, &route, &is_needed);
     if (status != PARLEY_OK) {
-        single_fail(single, status);
+        fail(single, status);
     } else if (is_needed) {
         submit(single, verdict, &route);
     } else {
@@ -211,8 +426,8 @@ static void refuse(struct single *single, const struct verdict *verdict) {
     if (effect == HALTING_HALTS) {
         submit(single, verdict, NULL);
     } else if (effect == HALTING_HALTED) {
-        single_note_halting(single, message);
-        single_answer_halting(single);
+        note_halting(single, message);
+        answer_halting(single);
     } else {
         message_metrics_invalid(&single->options, single->submission.account);
     }
@@ -220,17 +435,17 @@ static void refuse(struct single *single, const struct verdict *verdict) {
         return;
     }
     if (single->options.task == INGEST_VALIDATE && !is_oversize) {
-        single_answer_verdict(single, verdict);
+        answer_verdict(single, verdict);
     } else if (effect == HALTING_NOTHING) {
-        single_answer_invalid(single, message);
+        answer_invalid(single, message);
     }
     rejection_note(&single->options, single->request, verdict);
 }
 
 static void on_verdict(struct single *single, const struct verdict *verdict) {
-    single_enter(single, SINGLE_IDLE);
+    enter(single, SINGLE_IDLE);
     if (verdict->status != PARLEY_OK) {
-        single_fail(single, verdict->status);
+        fail(single, verdict->status);
         return;
     }
     message_metrics_violations(&single->options, verdict->message);
@@ -249,9 +464,9 @@ static void on_offload_done(struct offload *offload, void *context) {
                                              .status = offload->status,
                                              .offload = offload});
     } else {
-        single_enter(single, SINGLE_IDLE);
+        enter(single, SINGLE_IDLE);
     }
-    single_destroy_if_over(single);
+    destroy_if_over(single);
 }
 
 static void check_here(struct single *single, const struct parley_slice *slice) {
@@ -269,8 +484,8 @@ static void check(struct single *single) {
     struct request_options *options = &single->options;
     const struct parley_slice slice = {
         .bytes = parley_buffer_bytes(&single->body), .origin = {1, 1}, .number = 1};
-    single_enter(single, SINGLE_CHECKING);
-    single_drop_message(single);
+    enter(single, SINGLE_CHECKING);
+    drop_message(single);
     if (slice.bytes.length <= request_message_bytes_max(options)) {
         single->offload = offload_begin(options, &slice, on_offload_done, single);
     }
@@ -288,7 +503,7 @@ struct parley_bytes single_text(const void *state) {
 
 static void refuse_overloaded(struct single *single) {
     const struct failure failure = failure_overloaded(&single->options);
-    single_drop_body(single);
+    drop_body(single);
     problem_respond(single->request, failure.problem, failure.detail);
 }
 
@@ -336,7 +551,7 @@ static void single_end(void *state) {
     struct single *single = state;
     charge_body(single);
     if (single->body.has_failed) {
-        single_fail(single, PARLEY_E_MEMORY);
+        fail(single, PARLEY_E_MEMORY);
     } else {
         check(single);
     }
@@ -352,8 +567,8 @@ static void single_broken(void *state, const struct body_fault *fault) {
     struct parley_message *message =
         gateway_message(single->options.gateway, single->options.protocol);
     charge_body(single);
-    single_drop_body(single);
-    single_enter(single, SINGLE_CHECKING);
+    drop_body(single);
+    enter(single, SINGLE_CHECKING);
     const enum parley_status status =
         parley_message_refuse_fault(message, fault->text, fault->hint, slice.origin);
     on_verdict(single, &(struct verdict){.message = message, .slice = &slice, .status = status});
@@ -370,11 +585,11 @@ static void single_closed(void *state) {
     if (submission_close(&single->submission, &outcome)) {
         finish_submitted(single, &outcome);
     } else if (single->phase == SINGLE_AWAITING) {
-        single_enter(single, SINGLE_IDLE);
+        enter(single, SINGLE_IDLE);
     }
     awaited_reply_drop(single->reply);
     single->reply = NULL;
-    single_destroy_if_over(single);
+    destroy_if_over(single);
 }
 
 static void *single_create(const struct request_options *options, enum parley_framing framing,
