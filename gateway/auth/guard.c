@@ -265,6 +265,8 @@ static bool is_allowed(const struct scopes *scopes, enum guard_need need,
         return may_read_any(scopes);
     case GUARD_METRICS:
         return scopes_may_measure(scopes);
+    case GUARD_REVIEW:
+        return scopes_may_review(scopes);
     case GUARD_ADMIN:
         return scopes->admin;
     }
@@ -274,11 +276,9 @@ static bool is_allowed(const struct scopes *scopes, enum guard_need need,
 /* Returns the missing scope, for a challenge. */
 static const char *scope_of(enum guard_need need, const struct parley_protocol *protocol,
                             struct parley_buffer *text) {
-    static const char *const texts[] = {[GUARD_SEND] = "send:",
-                                        [GUARD_READ] = "read:",
-                                        [GUARD_READ_ANY] = "read:*",
-                                        [GUARD_METRICS] = "metrics",
-                                        [GUARD_ADMIN] = "admin"};
+    static const char *const texts[] = {
+        [GUARD_SEND] = "send:",      [GUARD_READ] = "read:",    [GUARD_READ_ANY] = "read:*",
+        [GUARD_METRICS] = "metrics", [GUARD_REVIEW] = "review", [GUARD_ADMIN] = "admin"};
     const bool has_protocol = need == GUARD_SEND || need == GUARD_READ;
     parley_buffer_format(text, "%s%s", texts[need], has_protocol ? protocol->name : "");
     parley_buffer_char(text, '\0');

@@ -19,6 +19,7 @@ enum guard_need {
     GUARD_READ,     /* the scope read of its protocol */
     GUARD_READ_ANY, /* the scope read of any protocol: the handler serves those alone */
     GUARD_METRICS,
+    GUARD_REVIEW,
     GUARD_ADMIN,
 };
 

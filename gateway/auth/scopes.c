@@ -27,6 +27,10 @@ bool scopes_may_measure(const struct scopes *scopes) {
     return scopes->metrics || scopes->admin;
 }
 
+bool scopes_may_review(const struct scopes *scopes) {
+    return scopes->review || scopes->admin;
+}
+
 /* ---- reading ---- */
 
 static bool has_prefix(struct parley_bytes text, struct parley_bytes prefix) {
@@ -48,7 +52,7 @@ static void explain(struct parley_bytes scope, struct parley_buffer *out) {
     parley_buffer_text(out, "'; the scopes are ");
     list(send_prefix, out);
     list(read_prefix, out);
-    parley_buffer_text(out, "admin and metrics");
+    parley_buffer_text(out, "admin, metrics and review");
 }
 
 /* Returns: 0 if there is no such protocol. */
@@ -80,7 +84,8 @@ bool scopes_add(struct scopes *scopes, struct parley_bytes scope, struct parley_
     const bool is_known = add_bits(&scopes->send, scope, send_prefix) ||
                           add_bits(&scopes->read, scope, read_prefix) ||
                           add_flag(&scopes->admin, scope, PARLEY_BYTES("admin")) ||
-                          add_flag(&scopes->metrics, scope, PARLEY_BYTES("metrics"));
+                          add_flag(&scopes->metrics, scope, PARLEY_BYTES("metrics")) ||
+                          add_flag(&scopes->review, scope, PARLEY_BYTES("review"));
     if (!is_known && out_error != NULL) {
         explain(scope, out_error);
     }
@@ -112,16 +117,19 @@ static void write_bits(uint64_t bits, struct parley_bytes prefix, size_t start, 
     }
 }
 
+static void write_flag(bool flag, const char *name, size_t start, char separator,
+                       struct parley_buffer *out) {
+    if (flag) {
+        separate(out, start, separator);
+        parley_buffer_text(out, name);
+    }
+}
+
 void scopes_write(const struct scopes *scopes, char separator, struct parley_buffer *out) {
     const size_t start = out->length;
     write_bits(scopes->send, send_prefix, start, separator, out);
     write_bits(scopes->read, read_prefix, start, separator, out);
-    if (scopes->admin) {
-        separate(out, start, separator);
-        parley_buffer_text(out, "admin");
-    }
-    if (scopes->metrics) {
-        separate(out, start, separator);
-        parley_buffer_text(out, "metrics");
-    }
+    write_flag(scopes->admin, "admin", start, separator, out);
+    write_flag(scopes->metrics, "metrics", start, separator, out);
+    write_flag(scopes->review, "review", start, separator, out);
 }

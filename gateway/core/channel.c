@@ -168,14 +168,19 @@ static enum parley_status name_families(struct channel *channel, struct parley_a
     return name_below(channel, families != NULL ? families : all, arena, &channel->families);
 }
 
+/* parley_halts, or parley_halts_fleet-a. */
+static const char *name_bucket(const struct channel *channel, const char *bucket,
+                               struct parley_arena *arena) {
+    return channel->prefix != NULL ? join(arena, bucket, "_", channel->prefix) : bucket;
+}
+
 /* Fleets do not share facts: copies of a fleet use equal ids. */
 static enum parley_status name_facts(struct channel *channel, struct parley_arena *arena) {
     const struct parley_facts_kind *facts = channel->protocol->facts;
     if (facts == NULL || facts->bucket == NULL) {
         return PARLEY_OK;
     }
-    channel->fact_bucket =
-        channel->prefix != NULL ? join(arena, facts->bucket, "_", channel->prefix) : facts->bucket;
+    channel->fact_bucket = name_bucket(channel, facts->bucket, arena);
     if (channel->fact_bucket == NULL) {
         return PARLEY_E_MEMORY;
     }
@@ -184,28 +189,36 @@ static enum parley_status name_facts(struct channel *channel, struct parley_aren
                : PARLEY_OK;
 }
 
+/* A bucket, and the subjects of the messages that it is about. `below`: as of name_below. */
+static enum parley_status name_both(const struct channel *channel, const char *bucket,
+                                    const char *below, struct parley_arena *arena,
+                                    const char **out_bucket, const char **out_subjects) {
+    const char *first = channel->prefix != NULL ? channel->prefix : channel->protocol->name;
+    *out_bucket = name_bucket(channel, bucket, arena);
+    *out_subjects = join(arena, first, ".", below);
+    return *out_bucket != NULL && *out_subjects != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum parley_status name_halts(struct channel *channel, struct parley_arena *arena) {
-    const struct parley_protocol *protocol = channel->protocol;
-    const struct parley_halts_kind *halts = protocol->halts;
-    const char *prefix = channel->prefix;
-    if (halts == NULL) {
-        return PARLEY_OK;
-    }
-    channel->halt_bucket = prefix != NULL ? join(arena, halts->bucket, "_", prefix) : halts->bucket;
-    channel->halt_subjects =
-        join(arena, prefix != NULL ? prefix : protocol->name, ".", halts->subjects);
-    return channel->halt_bucket != NULL && channel->halt_subjects != NULL ? PARLEY_OK
-                                                                          : PARLEY_E_MEMORY;
+    const struct parley_halts_kind *halts = channel->protocol->halts;
+    return halts == NULL ? PARLEY_OK
+                         : name_both(channel, halts->bucket, halts->subjects, arena,
+                                     &channel->halt_bucket, &channel->halt_subjects);
+}
+
+static enum parley_status name_reviews(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_reviews_kind *reviews = channel->protocol->reviews;
+    return reviews == NULL ? PARLEY_OK
+                           : name_both(channel, reviews->bucket, reviews->subjects, arena,
+                                       &channel->review_bucket, &channel->review_subjects);
 }
 
 static enum parley_status name_objects(struct channel *channel, struct parley_arena *arena) {
     const struct parley_objects *objects = channel->protocol->objects;
-    const char *prefix = channel->prefix;
     if (objects == NULL) {
         return PARLEY_OK;
     }
-    channel->object_bucket =
-        prefix != NULL ? join(arena, objects->bucket, "_", prefix) : objects->bucket;
+    channel->object_bucket = name_bucket(channel, objects->bucket, arena);
     return channel->object_bucket != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
@@ -287,6 +300,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
         PARLEY_TRY(name_families(&channels[i], arena));
         PARLEY_TRY(name_facts(&channels[i], arena));
         PARLEY_TRY(name_halts(&channels[i], arena));
+        PARLEY_TRY(name_reviews(&channels[i], arena));
         PARLEY_TRY(name_objects(&channels[i], arena));
     }
     *out = channels;

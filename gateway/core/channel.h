@@ -25,6 +25,9 @@ struct channel {
     const char *const *fact_subjects;
     const char *halt_bucket;   /* parley_halts, or parley_halts_fleet-a; NULL if it has no halts */
     const char *halt_subjects; /* of messages that halt: vlp.block.> */
+    const char *review_bucket; /* parley_reviews, or parley_reviews_fleet-a; NULL if it has no
+                                  reviews */
+    const char *review_subjects; /* of messages to be reviewed: vlp.review.> */
     const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL if it has
                                   no objects */
     const char *absence; /* the consequence when the stream does not exist; NULL: it is created */

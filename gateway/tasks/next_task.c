@@ -22,6 +22,7 @@
 #include "phase.h"
 #include "prefer.h"
 #include "problem.h"
+#include "small_body.h"
 #include "internal_submit.h"
 #include "tasks.h"
 #include "task_claim_id.h"
@@ -420,33 +421,6 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return bytes.length;
 }
 
-/* Its claim is this gateway's: what is wrong with it is said of the body's `agent`, whose place in
- * the body is not known. */
-static void refuse_agent(struct next *next, struct parley_message *message) {
-    const struct parley_finding *error = check_first_error(message);
-    const char *said = strstr(error->message, "` "); /* "`from` is …" */
-    enter(next, NEXT_OVER);
-    if (error->rule != &parley_gateway_rules[PARLEY_GW_SENDER]) {
-        problem_respond_format(next->request, PROBLEM_INVALID_MESSAGE,
-                               said != NULL ? "`agent%s." : "The agent cannot claim tasks: %s.",
-                               said != NULL ? said : error->message);
-        return;
-    }
-    struct parley_buffer detail;
-    for (size_t i = 0; i < message->findings.count; i++) {
-        message->findings.items[i].path = "/agent";
-        message->findings.items[i].at = (struct parley_position){0};
-    }
-    parley_buffer_init(&detail);
-    check_describe(message, &detail);
-    parley_buffer_char(&detail, '\0');
-    problem_respond_findings(next->request, PROBLEM_FORBIDDEN,
-                             detail.has_failed ? "This token may not speak for the agent."
-                                               : detail.data,
-                             &message->findings);
-    parley_buffer_finish(&detail);
-}
-
 /* Whether the agent could claim anything: its name, and whether the token may speak for it. */
 static bool may_claim(struct next *next) {
     static const char nothing[] = "00000000-0000-4000-8000-000000000000";
@@ -462,7 +436,8 @@ static bool may_claim(struct next *next) {
     if (status != PARLEY_OK) {
         refuse(next, PROBLEM_INTERNAL, parley_status_text(status));
     } else if (!is_valid) {
-        refuse_agent(next, message);
+        enter(next, NEXT_OVER);
+        small_body_refuse_sender(next->request, message, "/agent", "The agent cannot claim tasks");
     }
     gateway_forget_message(gateway_of(next), next->options.protocol);
     parley_buffer_finish(&text);
@@ -546,22 +521,9 @@ static struct next *create(const struct request_options *options, struct board *
     next->place.over = on_over;
     parley_buffer_init(&next->body);
     parley_buffer_init(&next->task);
-    next->body.limit_bytes = WORK_WISH_BYTES_MAX;
-    parley_arena_init(&next->arena, 4 * WORK_WISH_BYTES_MAX);
+    next->body.limit_bytes = SMALL_BODY_BYTES_MAX;
+    parley_arena_init(&next->arena, 4 * SMALL_BODY_BYTES_MAX);
     return next;
-}
-
-/* A body this small is not worth decompressing.  Returns: whether it is sent as it is; if not, the
- * request is answered. */
-static bool is_plain(const struct request_options *options, struct http_request *request) {
-    if (options->coding != CODING_IDENTITY) {
-        http_header(request, "Accept-Encoding", "identity");
-        problem_respond(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
-                        "This address reads no compressed bodies: send it without "
-                        "Content-Encoding.");
-        return false;
-    }
-    return true;
 }
 
 void tasks_serve_next(struct tasks *tasks, struct http_request *request,
@@ -573,7 +535,7 @@ void tasks_serve_next(struct tasks *tasks, struct http_request *request,
         .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
     struct board *board = tasks_board(tasks, request, protocol);
     if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
-        !request_options_read(&options, request) || !is_plain(&options, request)) {
+        !request_options_read(&options, request) || !small_body_is_plain(&options, request)) {
         return;
     }
     if (configuration_lifecycle(gateway->configuration, protocol) == PARLEY_LIFECYCLE_OFF) {

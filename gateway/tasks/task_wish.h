@@ -5,7 +5,7 @@
 
 #include "board.h"
 
-enum { WORK_WORDS_MAX = 64, WORK_WISH_BYTES_MAX = 16 * 1024 };
+enum { WORK_WORDS_MAX = 64 };
 
 /* Owns: borrows from the body and from the arena. */
 struct task_wish {

@@ -11,6 +11,7 @@
 #include <parley/findings.h>
 #include <parley/halts.h>
 #include <parley/option.h>
+#include <parley/reviews.h>
 #include <parley/rule.h>
 #include <parley/status.h>
 
@@ -227,6 +228,8 @@ struct parley_protocol {
                                          whatever came before it */
     const struct parley_halts_kind
         *halts; /* parley/halts.h; NULL: no message halts a conversation */
+    const struct parley_reviews_kind
+        *reviews; /* parley/reviews.h; NULL: no message waits for a review */
     const struct parley_objects
         *objects; /* parley/objects.h; NULL if none of its messages has any */
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */

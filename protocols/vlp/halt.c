@@ -82,33 +82,21 @@ enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
 
 /* ---- the notice ---- */
 
-static void write_member(struct parley_buffer *out, const char *member, struct parley_bytes text) {
-    parley_buffer_text(out, member);
-    parley_buffer_json(out, text);
-}
-
 static void write_release(const struct parley_release *release, struct parley_buffer *out) {
-    struct parley_buffer content;
-    parley_buffer_init(&content);
-    parley_buffer_text(&content, "Halt released: ");
-    parley_buffer_append(&content, release->reason);
-    out->has_failed = out->has_failed || content.has_failed;
-    write_member(out, "{\"id\":", parley_bytes_of(release->id));
-    parley_buffer_text(out, ",\"protocol\":\"VLP/1.1\",\"type\":\"notice\"");
-    write_member(out, ",\"timestamp\":", parley_bytes_of(release->now));
-    parley_buffer_text(out, ",\"sender\":\"parley\"");
-    if (release->kind != NULL) {
-        const bool is_session = strcmp(release->kind, kinds[0]) == 0;
-        write_member(out, is_session ? ",\"session_id\":" : ",\"receiver\":", release->name);
-    }
-    write_member(out, ",\"content\":", parley_buffer_bytes(&content));
-    parley_buffer_text(out, ",\"confidence\":1,\"provenance\":[\"parley:halts\"],"
-                            "\"safety\":{\"level\":\"safe\"},\"refers_to\":[");
-    for (size_t i = 0; i < release->id_count; i++) {
-        write_member(out, i > 0 ? "," : "", release->ids[i]);
-    }
-    parley_buffer_text(out, "]}");
-    parley_buffer_finish(&content);
+    const bool has_session = release->kind != NULL && strcmp(release->kind, kinds[0]) == 0;
+    const bool has_sender = release->kind != NULL && !has_session;
+    const struct parley_bytes none = {0};
+    vlp_notice_write(&(struct vlp_notice){.id = parley_bytes_of(release->id),
+                                          .now = parley_bytes_of(release->now),
+                                          .sender = PARLEY_BYTES("parley"),
+                                          .session = has_session ? release->name : none,
+                                          .receiver = has_sender ? release->name : none,
+                                          .title = "Halt released: ",
+                                          .text = release->reason,
+                                          .source = "parley:halts",
+                                          .refers_to = release->ids,
+                                          .reference_count = release->id_count},
+                     out);
 }
 
 const struct parley_halts_kind vlp_halts = {

@@ -72,4 +72,5 @@ const struct parley_protocol vlp_protocol = {
     .stamp = json_stamp,
     .escalate = vlp_escalate,
     .halts = &vlp_halts,
+    .reviews = &vlp_reviews,
 };

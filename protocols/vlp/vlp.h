@@ -50,4 +50,17 @@ enum parley_status vlp_route(struct parley_message *message, struct parley_route
 enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
                             struct parley_route *out);
 extern const struct parley_halts_kind vlp_halts;
+extern const struct parley_reviews_kind vlp_reviews;
 enum parley_status vlp_escalate(struct parley_message *message);
+
+/* A notice for the lane safe that the gateway publishes.  Owns: borrowed for the call. */
+struct vlp_notice {
+    struct parley_bytes id, now, sender;
+    struct parley_bytes session, receiver; /* data NULL for none */
+    const char *title;                     /* "Halt released: " */
+    struct parley_bytes text;              /* the rest of its content */
+    const char *source;                    /* its provenance */
+    const struct parley_bytes *refers_to;
+    size_t reference_count;
+};
+void vlp_notice_write(const struct vlp_notice *notice, struct parley_buffer *out);

@@ -44,23 +44,30 @@ static void test_without_a_prefix_names_are_the_protocols_own(void **state) {
         assert_null(channel->prefix);
         assert_string_equal(channel->stream, "VLP");
         assert_string_equal(channel->subjects, "vlp.>");
+        assert_string_equal(channel->halt_bucket, "parley_halts");
+        assert_string_equal(channel->halt_subjects, "vlp.block.>");
+        assert_string_equal(channel->review_bucket, "parley_reviews");
+        assert_string_equal(channel->review_subjects, "vlp.review.>");
     }
 }
 
 static void test_a_prefix_is_the_first_token_and_part_of_the_streams_name(void **state) {
     (void)state;
     static const struct {
-        const char *given, *prefix, *stream, *subjects;
+        const char *given, *prefix, *stream, *subjects, *bucket, *review_subjects;
     } rows[] = {
-        {"vlp=fleet-a", "fleet-a", "VLP_FLEET-A", "fleet-a.>"},
-        {"vlp=B", "B", "VLP_B", "B.>"},
-        {"vlp=_0", "_0", "VLP__0", "_0.>"},
+        {"vlp=fleet-a", "fleet-a", "VLP_FLEET-A", "fleet-a.>", "parley_reviews_fleet-a",
+         "fleet-a.review.>"},
+        {"vlp=B", "B", "VLP_B", "B.>", "parley_reviews_B", "B.review.>"},
+        {"vlp=_0", "_0", "VLP__0", "_0.>", "parley_reviews__0", "_0.review.>"},
     };
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         const struct channel *channel = vlp_with(rows[i].given);
         assert_string_equal(channel->prefix, rows[i].prefix);
         assert_string_equal(channel->stream, rows[i].stream);
         assert_string_equal(channel->subjects, rows[i].subjects);
+        assert_string_equal(channel->review_bucket, rows[i].bucket);
+        assert_string_equal(channel->review_subjects, rows[i].review_subjects);
     }
 }
 

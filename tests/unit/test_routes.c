@@ -24,6 +24,7 @@
 #include "agents.h"
 #include "halt_gate.h"
 #include "halts.h"
+#include "reviews.h"
 #include "routes.h"
 #include "ingest.h"
 #include "metrics_page.h"
@@ -272,6 +273,13 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
     note(request, "release", protocol);
 }
 
+void review_serve(struct gateway *gateway, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *place) {
+    (void)gateway;
+    assert_string_not_equal(place, "");
+    note(request, "review", protocol);
+}
+
 struct halt_set *halt_gate_set(struct halt_gate *gate) {
     return (struct halt_set *)gate; /* the tests put one there */
 }
@@ -344,11 +352,12 @@ static int tear_down(void **state) {
 static const struct {
     const char *enough, *too_little, *missing;
 } needs[] = {
-    [GUARD_SEND] = {"send:vlp", "send:brenner,read:*,admin,metrics", "send:vlp"},
-    [GUARD_READ] = {"read:vlp", "send:*,read:brenner,admin,metrics", "read:vlp"},
-    [GUARD_READ_ANY] = {"read:brenner", "send:*,admin,metrics", "read:*"},
-    [GUARD_METRICS] = {"metrics", "send:*,read:*", "metrics"},
-    [GUARD_ADMIN] = {"admin", "send:*,read:*,metrics", "admin"},
+    [GUARD_SEND] = {"send:vlp", "send:brenner,read:*,admin,metrics,review", "send:vlp"},
+    [GUARD_READ] = {"read:vlp", "send:*,read:brenner,admin,metrics,review", "read:vlp"},
+    [GUARD_READ_ANY] = {"read:brenner", "send:*,admin,metrics,review", "read:*"},
+    [GUARD_METRICS] = {"metrics", "send:*,read:*,review", "metrics"},
+    [GUARD_REVIEW] = {"review", "send:*,read:*,metrics", "review"},
+    [GUARD_ADMIN] = {"admin", "send:*,read:*,metrics,review", "admin"},
 };
 
 struct made {
@@ -481,15 +490,16 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
         char key[160];
         const char *brace = strstr(route.path, "{protocol}");
         const enum operation_kind kind = route.operation->kind; /* not all have halts, … */
+        const bool is_of_people = kind == OPERATION_HALTS || kind == OPERATION_REVIEW;
         const bool is_of_checkpoints = kind == OPERATION_CHECKPOINTS ||
                                        kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
-                 brace == NULL             ? ""
-                 : kind == OPERATION_HALTS ? "vlp"
-                 : is_of_checkpoints       ? "supervisor"
-                                           : "roundtable",
+                 brace == NULL       ? ""
+                 : is_of_people      ? "vlp"
+                 : is_of_checkpoints ? "supervisor"
+                                     : "roundtable",
                  brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
     }
@@ -774,6 +784,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/supervisor/agents/a/restore", 0, "restore supervisor"},
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
+        {"POST", "/v1/vlp/reviews/VLP:42", 0, "review vlp"},
         {"GET", "/v1/roundtable/tasks", 0, "tasks roundtable"},
         {"POST", "/v1/roundtable/tasks/next", 0, "next roundtable"},
         {"GET", "/v1/roundtable/tasks/ID", 0, "task roundtable"},

@@ -18,14 +18,15 @@ static void test_a_scope_allows_what_it_names_and_nothing_else(void **state) {
     (void)state;
     static const struct {
         const char *scope;
-        bool sends_vlp, reads_vlp, sends_brenner, reads_brenner, is_admin, measures;
+        bool sends_vlp, reads_vlp, sends_brenner, reads_brenner, is_admin, measures, reviews;
     } cases[] = {
         {.scope = "send:vlp", .sends_vlp = true},
         {.scope = "send:*", .sends_vlp = true, .sends_brenner = true},
         {.scope = "read:brenner", .reads_brenner = true},
         {.scope = "read:*", .reads_vlp = true, .reads_brenner = true},
-        {.scope = "admin", .is_admin = true, .measures = true},
+        {.scope = "admin", .is_admin = true, .measures = true, .reviews = true},
         {.scope = "metrics", .measures = true},
+        {.scope = "review", .reviews = true},
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct scopes scopes = {0};
@@ -36,6 +37,7 @@ static void test_a_scope_allows_what_it_names_and_nothing_else(void **state) {
         assert_int_equal(scopes_may_read(&scopes, protocol("brenner")), cases[i].reads_brenner);
         assert_int_equal(scopes.admin, cases[i].is_admin);
         assert_int_equal(scopes_may_measure(&scopes), cases[i].measures);
+        assert_int_equal(scopes_may_review(&scopes), cases[i].reviews);
     }
 }
 
@@ -54,15 +56,15 @@ static void test_an_unknown_scope_is_refused_and_the_known_ones_are_named(void *
         assert_non_null(strstr(error.data, unknown[i]));
         assert_non_null(strstr(error.data, "send:vlp, send:roundtable, send:supervisor, "
                                            "send:brenner, send:*, read:vlp, "));
-        assert_non_null(strstr(error.data, "read:*, admin and metrics"));
+        assert_non_null(strstr(error.data, "read:*, admin, metrics and review"));
         parley_buffer_finish(&error);
     }
 }
 
 static void test_scopes_are_written_as_they_are_read(void **state) {
     (void)state;
-    static const char *const given[] = {"read:brenner", "send:vlp", "send:roundtable", "metrics",
-                                        "admin"};
+    static const char *const given[] = {"read:brenner", "send:vlp", "send:roundtable",
+                                        "review",       "metrics",  "admin"};
     struct scopes scopes = {0};
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -73,12 +75,12 @@ static void test_scopes_are_written_as_they_are_read(void **state) {
     }
     scopes_write(&scopes, ',', &text);
     parley_buffer_char(&text, '\0');
-    assert_string_equal(text.data, "send:vlp,send:roundtable,read:brenner,admin,metrics");
+    assert_string_equal(text.data, "send:vlp,send:roundtable,read:brenner,admin,metrics,review");
     parley_buffer_clear(&text);
     scopes = SCOPES_ALL;
     scopes_write(&scopes, ' ', &text);
     parley_buffer_char(&text, '\0');
-    assert_string_equal(text.data, "send:* read:* admin metrics");
+    assert_string_equal(text.data, "send:* read:* admin metrics review");
     parley_buffer_finish(&text);
 }
 
@@ -112,6 +114,7 @@ static void test_nobody_may_do_nothing_and_the_anonymous_everything(void **state
         assert_true(scopes_may_read(&principal_anonymous.scopes, parley_protocols[i]));
     }
     assert_false(scopes_may_measure(&principal_nobody.scopes));
+    assert_false(scopes_may_review(&principal_nobody.scopes));
     assert_false(principal_nobody.scopes.admin);
     assert_true(principal_anonymous.scopes.admin);
 }

@@ -32,6 +32,7 @@ static const char help[] =
     "  read:PROTOCOL, read:*  read streams\n"
     "  admin                  what operators do\n"
     "  metrics                read metrics\n"
+    "  review                 decide on messages that wait for people\n"
     "\n"
     "Options of create:\n"
     "  --name NAME           who it is for: 1 to 64 of A-Z a-z 0-9 . _ - @\n"

@@ -221,6 +221,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         break;
     case OPERATION_AGENT:
     case OPERATION_CHECKPOINT:
+    case OPERATION_REVIEW:
     case OPERATION_TASK:
     case OPERATION_PLAIN:
         break;
@@ -309,7 +310,10 @@ static void name_scope(enum guard_need need, const struct parley_protocol *proto
         snprintf(out, 64, "read:%s", name);
         break;
     default:
-        snprintf(out, 64, "%s", need == GUARD_METRICS ? "metrics" : "admin");
+        snprintf(out, 64, "%s",
+                 need == GUARD_METRICS  ? "metrics"
+                 : need == GUARD_REVIEW ? "review"
+                                        : "admin");
     }
 }
 
@@ -398,6 +402,8 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
         return protocol->restore != NULL;
     case OPERATION_HALTS:
         return protocol->halts != NULL;
+    case OPERATION_REVIEW:
+        return protocol->reviews != NULL;
     case OPERATION_TASKS:
     case OPERATION_TASK:
     case OPERATION_NEXT_TASK:

@@ -311,6 +311,25 @@ const struct operation operation_release = {
     .answers = ANSWERS({"application/json", "Release"}),
     .problems = PROBLEMS_OF_HALTS};
 
+/* ---- reviews ---- */
+
+const struct operation operation_review = {
+    .id = "review",
+    .tag = "Sending",
+    .summary = "Decides on a message that waits for people, once, and tells readers",
+    .description = "Of all decisions on one message the first one counts, over all servers. The "
+                   "same one, sent again, is a duplicate; another one is refused.",
+    .kind = OPERATION_REVIEW,
+    .body = "Decision",
+    .answer = "The decision, and where the notice is stored that announces it.",
+    .answers = ANSWERS({"application/json", "Review"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) |
+                PROBLEM_BIT(PROBLEM_ALREADY_REVIEWED) | PROBLEM_BIT(PROBLEM_HALTED) |
+                PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT),
+    .id_description = "The message: its stream and sequence, as the `id` of its event.",
+    .id_example = "VLP:42"};
+
 /* ---- describing ---- */
 
 #define DESCRIBES(id_, summary_, ...)                                                              \

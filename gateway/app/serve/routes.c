@@ -19,6 +19,7 @@
 #include "problem_pages.h"
 #include "rule_pages.h"
 #include "halts.h"
+#include "reviews.h"
 #include "ingest.h"
 #include "metrics_page.h"
 #include "figures.h"
@@ -225,6 +226,11 @@ static void serve_release(struct services *services, struct http_request *reques
     halt_release_serve(&services->gateway, request, variable->protocol);
 }
 
+static void serve_review(struct services *services, struct http_request *request,
+                         const struct variable *variable) {
+    review_serve(&services->gateway, request, variable->protocol, variable->id);
+}
+
 /* How long its requests may stay open. Those that do are served by the daemon for streams, for they
  * slow all others of theirs (ADR 3). */
 enum route_stay {
@@ -278,6 +284,7 @@ static const struct route routes[] = {
           .is_json = true),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .is_json = true,
           .remove = serve_release, .remove_operation = &operation_release),
+    ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
     ROUTE("/", OPEN, index, .get = serve_index),

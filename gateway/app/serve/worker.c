@@ -12,6 +12,7 @@
 #include "kept_message.h"
 #include "offload.h"
 #include "quarantine.h"
+#include "reviews.h"
 #include "admin.h"
 #include "agents.h"
 #include "services.h"
@@ -37,6 +38,7 @@ enum {
     DRAIN_LAST_MS = 1000, /* before its end: what waits for NATS or an ack is answered */
     IN_FLIGHT_BYTES_MAX = 64 << 20,
     FACT_DAYS_MAX = 90, /* of messages that operators' streams keep longer, or without a limit */
+    BUCKETS_MAX = 3,    /* per protocol: of facts, halts and reviews */
 };
 
 struct bucket {
@@ -49,7 +51,8 @@ struct worker {
     struct worker_events events;
     struct http_server *admin;        /* NULL: this worker has none */
     struct jetstream_stream *streams; /* what must exist in NATS */
-    struct bucket *buckets;           /* two per protocol, for the names of those that have some */
+    struct bucket *buckets;           /* BUCKETS_MAX per protocol, for the names of its own */
+    size_t bucket_count;
     struct fact_consumers **fact_consumers; /* one per protocol; NULL for none */
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
@@ -157,53 +160,56 @@ static void on_unresponsive(void *context) {
 
 /* ---- putting together ---- */
 
-/* The streams of all channels, and the buckets of those protocols that have facts. */
+/* Lists a key-value bucket, whose texts are kept in `worker->buckets`. `name`: NULL: the protocol
+ * has none of its kind. */
+static void list_bucket(struct worker *worker, const char *name, struct jetstream_stream kind,
+                        size_t *count) {
+    if (name == NULL) {
+        return;
+    }
+    struct bucket *bucket = &worker->buckets[worker->bucket_count++];
+    fact_stream_name(name, bucket->stream);
+    fact_stream_subjects(name, bucket->subjects);
+    kind.name = bucket->stream;
+    kind.subjects = bucket->subjects;
+    worker->streams[(*count)++] = kind;
+}
+
+static void list_buckets(struct worker *worker, const struct channel *channel, size_t *count) {
+    const struct jetstream_stream facts = {
+        .bucket_days = FACT_DAYS_MAX, .outlives = channel->stream, .needs = channel->stream};
+    const struct jetstream_stream halts = {.bucket_days = JETSTREAM_BUCKET_FOR_EVER,
+                                           .needs = channel->stream};
+    struct jetstream_stream reviews = facts;
+    reviews.without = REVIEWS_WITHOUT;
+    list_bucket(worker, channel->fact_bucket, facts, count);
+    list_bucket(worker, channel->halt_bucket, halts, count);
+    list_bucket(worker, channel->review_bucket, reviews, count);
+}
+
+/* The streams of all channels, and the buckets of their protocols. */
 static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
     const size_t count = parley_protocol_count();
-    worker->streams = calloc(4 * count + 1, sizeof *worker->streams); /* and the quarantine */
-    worker->buckets = calloc(2 * count, sizeof *worker->buckets);
+    const struct channel *channels = worker->options.configuration->channels;
+    /* of each protocol its stream, BUCKETS_MAX buckets and an object store; and the quarantine */
+    worker->streams = calloc((BUCKETS_MAX + 2) * count + 1, sizeof *worker->streams);
+    worker->buckets = calloc(BUCKETS_MAX * count, sizeof *worker->buckets);
     if (worker->streams == NULL || worker->buckets == NULL) {
         return PARLEY_E_MEMORY;
     }
     *out_count = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct channel *channel = &worker->options.configuration->channels[i];
-        worker->streams[(*out_count)++] = (struct jetstream_stream){
-            .name = channel->stream, .subjects = channel->subjects, .families = channel->families};
+        worker->streams[(*out_count)++] =
+            (struct jetstream_stream){.name = channels[i].stream,
+                                      .subjects = channels[i].subjects,
+                                      .families = channels[i].families};
     }
     for (size_t i = 0; i < count; i++) {
-        const struct channel *channel = &worker->options.configuration->channels[i];
-        struct bucket *bucket = &worker->buckets[i];
-        const char *name = channel->fact_bucket;
-        if (name != NULL) {
-            fact_stream_name(name, bucket->stream);
-            fact_stream_subjects(name, bucket->subjects);
-            worker->streams[(*out_count)++] =
-                (struct jetstream_stream){.name = bucket->stream,
-                                          .subjects = bucket->subjects,
-                                          .bucket_days = FACT_DAYS_MAX,
-                                          .outlives = channel->stream,
-                                          .needs = channel->stream};
-        }
+        list_buckets(worker, &channels[i], out_count);
     }
-    for (size_t i = 0; i < count; i++) {
-        struct bucket *bucket = &worker->buckets[count + i];
-        const struct channel *channel = &worker->options.configuration->channels[i];
-        const char *name = channel->halt_bucket;
-        if (name != NULL) {
-            fact_stream_name(name, bucket->stream);
-            fact_stream_subjects(name, bucket->subjects);
-            worker->streams[(*out_count)++] =
-                (struct jetstream_stream){.name = bucket->stream,
-                                          .subjects = bucket->subjects,
-                                          .bucket_days = JETSTREAM_BUCKET_FOR_EVER,
-                                          .needs = channel->stream};
-        }
-    }
-    PARLEY_TRY(worker_objects_list(&worker->objects, worker->options.configuration->channels,
-                                   worker->streams, out_count));
+    PARLEY_TRY(worker_objects_list(&worker->objects, channels, worker->streams, out_count));
     if (worker->options.configuration->quarantine) {
-        const struct channel *rejected = channel_rejected(worker->options.configuration->channels);
+        const struct channel *rejected = channel_rejected(channels);
         worker->streams[(*out_count)++] =
             (struct jetstream_stream){.name = rejected->stream,
                                       .subjects = rejected->subjects,

@@ -67,6 +67,9 @@
     X(LOG_HALT_RELEASED, "halt.released", INFO, "conversation released",                           \
       "protocol kind name made_by count by reason",                                                \
       "Nothing. Without `name`, all halts by `made_by` were released, or all halts.")              \
+    X(LOG_REVIEW_DECIDED, "review.decided", INFO, "message reviewed",                              \
+      "protocol message decision by principal reason",                                             \
+      "Nothing. `message` is its stream and sequence.")                                            \
     X(LOG_NATS_QUEUE, "nats.queue", INFO,                                                          \
       "work-queue stream: only new messages are read, through a core subscription", "stream",      \
       "Nothing. Its events have no sequence and no resume token, and `since=` cannot replay it.")  \

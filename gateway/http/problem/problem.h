@@ -53,6 +53,10 @@
       "have not released it yet; the detail names that message. Nothing was stored, and sending "  \
       "it again does not help until then. Messages that only tell people still pass. An operator " \
       "releases it: DELETE /v1/PROTOCOL/halts, with a reason.")                                    \
+    X(PROBLEM_ALREADY_REVIEWED, "already-reviewed", 409, "The message was reviewed before",        \
+      "A message has one decision, the first; the problem shows it: `decision`, `by`, `reason` "   \
+      "and `at`. Nothing was stored, and sending it again does not help. The same decision, sent " \
+      "again by the same reviewer with the same reason, is a duplicate instead.")                  \
     X(PROBLEM_WORK_QUEUE, "work-queue", 409, "The tasks lie in a work queue",                      \
       "The stream that holds the tasks gives each to its first reader, so that this server "       \
       "does not hand them out. Read them from that stream in NATS.")                               \

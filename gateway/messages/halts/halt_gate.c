@@ -13,11 +13,10 @@
 #include <string.h>
 #include <sys/queue.h>
 
-#include "jetstream_codes.h"
+#include "bucket_key.h"
 #include "log.h"
 
 enum {
-    SUBJECT_MAX = 256,
     HEADERS_MAX = 12,
     LOOK_MS = 20,
     HELD_COUNT_MAX = 4096,
@@ -159,33 +158,18 @@ static bool publish(struct held *held, bool is_second) {
 
 /* ---- keys ---- */
 
-static enum jetstream_publish write_key(struct halt_gate *gate, const char *key,
-                                        const struct jetstream_message *kind,
-                                        jetstream_ack_fn *done, void *context) {
-    char subject[SUBJECT_MAX];
-    struct jetstream_message message = *kind;
-    snprintf(subject, sizeof subject, "$KV.%s.%s", gate->bucket, key);
-    message.subject = subject;
-    return jetstream_publish(gate->jetstream, &message, done, context);
-}
-
 enum jetstream_publish halt_gate_put(struct halt_gate *gate, const char *key,
                                      struct parley_bytes value, unsigned share,
                                      jetstream_ack_fn *done, void *context) {
-    static const struct bus_header first = {"Nats-Expected-Last-Subject-Sequence", "0"};
-    const struct jetstream_message message = {
-        .headers = &first, .header_count = 1, .payload = value, .share = share};
-    return write_key(gate, key, &message, done, context);
-}
-
-bool halt_gate_has_lost(const struct jetstream_ack *ack) {
-    return jetstream_ack_is_behind(ack);
+    const struct bucket_value written = {gate->bucket, key, value, share};
+    return bucket_key_create(gate->jetstream, &written, done, context);
 }
 
 enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *key,
                                            struct parley_bytes value, jetstream_ack_fn *done,
                                            void *context) {
-    return write_key(gate, key, &(struct jetstream_message){.payload = value}, done, context);
+    const struct bucket_value written = {.bucket = gate->bucket, .key = key, .value = value};
+    return bucket_key_overwrite(gate->jetstream, &written, done, context);
 }
 
 /* ---- messages that halt ---- */
@@ -203,7 +187,7 @@ static void on_key(void *context, const struct jetstream_ack *ack) {
     struct held *held = context;
     struct halt_set *set = held->gate->set;
     TAILQ_REMOVE(&held->gate->for_key, held, link);
-    if (ack->outcome == JETSTREAM_STORED || halt_gate_has_lost(ack)) {
+    if (ack->outcome == JETSTREAM_STORED || bucket_key_is_taken(ack)) {
         halt_set_latched(set, held->key, ack->outcome == JETSTREAM_STORED ? ack->sequence : 0);
         if (held->is_key_only) {
             end(held, &stored);

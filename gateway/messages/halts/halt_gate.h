@@ -46,8 +46,6 @@ enum jetstream_publish halt_gate_publish(struct halt_gate *gate, const struct ha
 enum jetstream_publish halt_gate_put(struct halt_gate *gate, const char *key,
                                      struct parley_bytes value, unsigned share,
                                      jetstream_ack_fn *done, void *context);
-/* The key has a value already. */
-bool halt_gate_has_lost(const struct jetstream_ack *ack);
 /* Replaces the value of a key. */
 enum jetstream_publish halt_gate_overwrite(struct halt_gate *gate, const char *key,
                                            struct parley_bytes value, jetstream_ack_fn *done,

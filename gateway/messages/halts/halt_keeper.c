@@ -10,14 +10,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "bucket_key.h"
 #include "bucket_watch.h"
 #include "log.h"
+#include "stored_route.h"
 
 enum {
     BATCH = 16,
     ACK_WAIT_MS = 5000, /* after which another gateway takes what this one did not finish */
     RETURN_MS = 1000,
-    STORED_BYTES_MAX = 64 * 1024 * 1024, /* the most that NATS takes */
     PURGE_MS = 60000,
     PURGES_A_TURN = 256,
     RELEASED_KEPT_S = 8 * 24 * 3600, /* longer than the stream keeps the messages */
@@ -87,7 +88,7 @@ struct taking {
 static void on_kept(void *context, const struct jetstream_ack *ack) {
     struct taking *taking = context;
     struct halt_keeper *keeper = taking->keeper;
-    if (ack->outcome == JETSTREAM_STORED || halt_gate_has_lost(ack)) {
+    if (ack->outcome == JETSTREAM_STORED || bucket_key_is_taken(ack)) {
         const bool is_stored = ack->outcome == JETSTREAM_STORED;
         halt_set_latched(keeper->set, taking->key, is_stored ? ack->sequence : 0);
         shared_consumer_ack(keeper->options.jetstream, keeper->shared, taking->receipt);
@@ -158,26 +159,15 @@ static bool latch(struct halt_keeper *keeper, const struct parley_route *route,
     return is_done;
 }
 
-static enum parley_status read_route(struct halt_keeper *keeper,
-                                     const struct jetstream_stored *stored,
-                                     struct parley_route *out) {
-    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
-                                           .subject_prefix = keeper->options.channel->prefix,
-                                           .stored_subject = stored->subject};
-    struct parley_message *message = keeper->options.message;
-    PARLEY_TRY(parley_message_check(message, stored->payload, &parley_codec_json, &options,
-                                    (struct parley_position){1, 1}));
-    return message->is_decoded ? parley_message_route(message, out) : PARLEY_OK;
-}
-
 /* One that cannot be read halts nothing, and is acknowledged. */
 static void on_taken(void *context, struct shared_consumer *from,
                      const struct jetstream_stored *stored, const char *receipt) {
     struct halt_keeper *keeper = context;
     (void)from;
-    struct parley_route route = {0};
+    struct parley_route route;
     bool is_kept_later = false;
-    bool is_done = read_route(keeper, stored, &route) == PARLEY_OK;
+    bool is_done = stored_route_read(keeper->options.message, keeper->options.channel,
+                                     stored->subject, stored->payload, &route) == PARLEY_OK;
     if (is_done && route.halt_role == PARLEY_HALT_LATCHES) {
         is_done = latch(keeper, &route, stored->payload, receipt, &is_kept_later);
     }

@@ -12,10 +12,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "channel.h"
+#include "announcement.h"
 #include "clock_and_ids.h"
 #include "log.h"
-#include "publication.h"
 
 enum { KEYS_MAX = 1024, AT_A_TIME = 32 };
 
@@ -120,31 +119,13 @@ static void write_message_id(struct release *release, char out[64]) {
     parley_buffer_finish(&all);
 }
 
-static enum jetstream_publish publish(struct release *release, struct parley_bytes text) {
-    struct gateway *gateway = release->gateway;
-    struct parley_message *message = gateway_message(gateway, release->protocol);
-    const struct channel *channel =
-        channel_find(gateway->configuration->channels, release->protocol);
-    const struct parley_options options = {.subject_prefix = channel->prefix};
-    const struct publication_context context = {.identities = &gateway->identities};
-    struct publication publication;
+static bool publish(struct release *release, struct parley_bytes text) {
     char message_id[64];
-    if (parley_message_check(message, text, &parley_codec_json, &options,
-                             (struct parley_position){1, 1}) != PARLEY_OK ||
-        !parley_message_is_valid(message) ||
-        publication_prepare(message, &context, 1, (struct parley_bytes){0}, &gateway->payload,
-                            &publication) != PARLEY_OK ||
-        publication.header_count == PUBLICATION_HEADERS_MAX) {
-        return JETSTREAM_FAILED;
-    }
     write_message_id(release, message_id);
-    publication.headers[publication.header_count++] =
-        (struct bus_header){"Nats-Msg-Id", message_id};
-    const struct jetstream_message published = {.subject = publication.route.subject.data,
-                                                .headers = publication.headers,
-                                                .header_count = publication.header_count,
-                                                .payload = parley_buffer_bytes(&gateway->payload)};
-    return jetstream_publish(gateway->jetstream, &published, on_told, release);
+    const struct announcement announcement = {
+        .protocol = release->protocol, .text = text, .message_id = message_id};
+    return announcement_publish(release->gateway, &announcement, on_told, release) ==
+           JETSTREAM_PUBLISHED;
 }
 
 static void tell(struct release *release) {
@@ -166,11 +147,9 @@ static void tell(struct release *release) {
                                         .id = release->notice_id,
                                         .now = release->now};
     release->protocol->halts->write_release(&says, &text);
-    const bool is_published =
-        !text.has_failed && publish(release, parley_buffer_bytes(&text)) == JETSTREAM_PUBLISHED;
+    const bool is_published = !text.has_failed && publish(release, parley_buffer_bytes(&text));
     parley_buffer_finish(&text);
     free(ids);
-    gateway_forget_message(release->gateway, release->protocol);
     if (is_published) {
         release->awaited_reply_count++;
     } else if (release->request != NULL) {

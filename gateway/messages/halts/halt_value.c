@@ -8,6 +8,7 @@
 
 #include "json_reader.h"
 #include "text.h"
+#include "text_object.h"
 
 /* ---- keys ---- */
 
@@ -113,73 +114,26 @@ void halt_value_log(enum log_event event, const char *protocol, struct parley_by
     parley_arena_finish(&arena);
 }
 
-/* Reads the top level's texts. */
-struct reading {
-    struct halt_value *out;
-    struct parley_bytes *next; /* where the value of the last key goes */
-    bool is_begun, has_name;
-};
-
-static bool on_value(void *context, const struct parley_value *value) {
-    struct reading *reading = context;
-    if (!reading->is_begun) {
-        reading->is_begun = true;
-        return value->kind == PARLEY_OBJECT;
-    }
-    *reading->next = parley_value_text(value);
-    return false;
-}
-
-static struct parley_bytes *place_of(struct halt_value *out, struct parley_bytes key) {
-    const struct {
-        const char *name;
-        struct parley_bytes *place;
-    } members[] = {{"by", &out->by},         {"principal", &out->principal},
-                   {"id", &out->id},         {"why", &out->why},
-                   {"at", &out->at},         {"released_by", &out->released_by},
-                   {"reason", &out->reason}, {"released_at", &out->released_at}};
-    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
-        if (parley_bytes_equal(key, parley_bytes_of(members[i].name))) {
-            return members[i].place;
-        }
-    }
-    return NULL;
-}
-
 /* The first member that is none of the others says who is halted. */
-static bool on_key(void *context, struct parley_bytes key) {
-    struct reading *reading = context;
-    reading->next = place_of(reading->out, key);
-    if (reading->next == NULL && !reading->has_name) {
-        reading->has_name = true;
-        reading->out->kind = key;
-        reading->next = &reading->out->name;
-    }
-    return reading->next != NULL;
-}
-
-static void on_leave(void *context, size_t count) {
-    (void)context;
-    (void)count;
-}
-
 enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena *arena,
                                    struct halt_value *out) {
     *out = (struct halt_value){0};
-    struct reading reading = {.out = out};
-    struct json_fault fault;
-    const struct json_events events = {
-        .context = &reading, .value = on_value, .key = on_key, .leave = on_leave};
-    switch (json_reader_read(text, &events, arena, NULL, &fault)) {
-    case JSON_READER_MEMORY:
-        return PARLEY_E_MEMORY;
-    case JSON_READER_FAULT:
+    const struct text_member rows[] = {{"by", &out->by},
+                                       {"principal", &out->principal},
+                                       {"id", &out->id},
+                                       {"why", &out->why},
+                                       {"at", &out->at},
+                                       {"released_by", &out->released_by},
+                                       {"reason", &out->reason},
+                                       {"released_at", &out->released_at},
+                                       {.name = NULL}};
+    struct text_object object = {.rows = rows, .other_name = &out->kind, .other = &out->name};
+    const enum parley_status status = text_object_read(&object, text, arena);
+    if (status == PARLEY_E_UNSUPPORTED) {
         *out = (struct halt_value){0};
-        break;
-    case JSON_READER_READ:
-        break;
+        return PARLEY_OK;
     }
-    return PARLEY_OK;
+    return status;
 }
 
 void halt_of_message(const struct halting_message *message, struct halt_of_message *out,

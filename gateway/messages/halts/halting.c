@@ -41,18 +41,17 @@ static struct failure describe(struct parley_bytes value) {
     return failure;
 }
 
-bool halting_refuses(const struct request_options *options, struct parley_message *message,
-                     struct failure *out) {
+bool halting_stops(const struct request_options *options, const struct parley_route *route,
+                   struct failure *out) {
     struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
-    struct parley_route route;
-    if (gate == NULL || halt_set_is_idle(halt_gate_set(gate)) ||
-        parley_message_route(message, &route) != PARLEY_OK || !obeys(options, &route)) {
+    if (gate == NULL || route->halt_kind == NULL || halt_set_is_idle(halt_gate_set(gate)) ||
+        !configuration_obeys_halts(options->gateway->configuration, options->protocol)) {
         return false;
     }
     char conversation[HALT_DIGEST_LENGTH + 1];
     struct parley_buffer value;
     parley_buffer_init(&value);
-    halt_digest_conversation(route.halt_kind, route.halt_name, conversation);
+    halt_digest_conversation(route->halt_kind, route->halt_name, conversation);
     const bool is_halted = halt_set_ask(halt_gate_set(gate), conversation, &value) == HALT_HALTED;
     if (is_halted) {
         *out = describe(parley_buffer_bytes(&value));
@@ -60,6 +59,15 @@ bool halting_refuses(const struct request_options *options, struct parley_messag
     }
     parley_buffer_finish(&value);
     return is_halted;
+}
+
+bool halting_refuses(const struct request_options *options, struct parley_message *message,
+                     struct failure *out) {
+    struct halt_gate *gate = gateway_halt_gate(options->gateway, options->protocol);
+    struct parley_route route;
+    return gate != NULL && !halt_set_is_idle(halt_gate_set(gate)) &&
+           parley_message_route(message, &route) == PARLEY_OK &&
+           route.halt_role == PARLEY_HALT_OBEYS && halting_stops(options, &route, out);
 }
 
 /* `payload`: of the message that halts. */

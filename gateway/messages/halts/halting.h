@@ -12,6 +12,10 @@
 bool halting_refuses(const struct request_options *options, struct parley_message *message,
                      struct failure *out);
 
+/* Whether the conversation of this route is halted, for what obeys halts. */
+bool halting_stops(const struct request_options *options, const struct parley_route *route,
+                   struct failure *out);
+
 /* The effect of an invalid message on its conversation. */
 enum halting_effect {
     HALTING_NOTHING, /* also of one whose halt was released */

@@ -6,6 +6,7 @@
 import { randomUUID } from 'node:crypto';
 import { FRAMES_TYPE, MSGPACK_TYPE, frames, msgpack } from './frames.mjs';
 import { JSON_TYPE, NDJSON_TYPE, get, post, request } from './http.mjs';
+import { waiting } from './reviews.mjs';
 import { lines } from './vlp.mjs';
 
 const MARKDOWN_TYPE = 'text/markdown';
@@ -154,7 +155,7 @@ export async function storeExamples(server, operations, options = {}) {
 }
 
 // A path's variable parts are what the list above them has: any text in its first item by which the
-// server finds something.
+// server finds something. What has no list is a message that waits for a review.
 async function filled(server, template, options) {
   let path = '';
   for (const part of template.split('/').slice(1)) {
@@ -165,7 +166,9 @@ async function filled(server, template, options) {
 
 async function oneOf(server, path, options = {}) {
   const headers = { ...options.headers, Accept: JSON_TYPE };
-  const list = (await get(server, path, { headers })).json;
+  const answer = await get(server, path, { headers });
+  if (answer.status === 404) return `${path}/${(await waiting(server, undefined, options)).place}`;
+  const list = answer.json;
   for (const text of Object.values((list.items ?? list)[0] ?? {})) {
     const name = typeof text === 'string' ? text.split('/').pop() : '';
     const address = `${path}/${encodeURIComponent(name)}`;
@@ -207,7 +210,8 @@ async function textsOf(server, { protocol }, type, messages, options = {}) {
 }
 
 // A value with what its schema requires, and nothing else.
-function smallest({ type, required = [], properties = {} }) {
+function smallest({ type, enum: choices, required = [], properties = {} }) {
+  if (choices) return choices[0];
   if (type !== 'object') return AGENT;
   return Object.fromEntries(required.map((name) => [name, smallest(properties[name])]));
 }

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A body that is no message, but says what a client asks of the gateway, such as a decision: of a
+ * few KiB, gathered whole. */
+
+#include "request_options.h"
+
+enum { SMALL_BODY_BYTES_MAX = 16 * 1024 };
+
+/* A body this small is not worth decompressing.  Returns: whether it is sent as it is; if not, the
+ * request is answered. */
+bool small_body_is_plain(const struct request_options *options, struct http_request *request);
+
+/* Answers that the message by which the gateway would do what the body asks is invalid; `path`: of
+ * the member of the body that names its sender: "/agent".  `who`: "The agent cannot claim tasks".
+ */
+void small_body_refuse_sender(struct http_request *request, struct parley_message *message,
+                              const char *path, const char *who);

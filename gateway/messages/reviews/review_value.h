@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A decision on a message, as it is kept in NATS: a key of the bucket of reviews, and a value that
+ * is JSON. */
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+enum { REVIEW_PLACE_MAX = 320, REVIEW_KEY_MAX = REVIEW_PLACE_MAX }; /* with their NUL */
+
+/* The place of a message in NATS: "VLP:42" in an address. The key of its decision is "VLP.42", and
+ * "VLP.42.notice" is that of the place of the message that announces it. */
+struct review_place {
+    const char *stream;
+    uint64_t sequence;
+};
+/* `text`: as in an address, where the colon may be percent-encoded.  Returns: whether it is a place
+ * of that stream. */
+bool review_place_read(struct parley_bytes text, const char *stream, struct review_place *out);
+void review_place_write(const struct review_place *place, char out[REVIEW_PLACE_MAX]);
+void review_key_write(const struct review_place *place, char out[REVIEW_KEY_MAX]);
+void review_notice_key_write(const struct review_place *place, char out[REVIEW_KEY_MAX]);
+
+/* Owns: borrowed. */
+struct review_value {
+    struct parley_bytes decision, by, reason;
+    struct parley_bytes at, id; /* when, and the id of the message that announces it */
+};
+extern const char review_approve[], review_reject[]; /* the decisions */
+
+/* Appends the members of a JSON object, without its braces. */
+void review_value_write(const struct review_value *value, struct parley_buffer *out);
+/* Of a value that is not valid, `out` is empty.  Owns: decoded texts are in `arena`, others in
+ * `text`. */
+enum parley_status review_value_read(struct parley_bytes text, struct parley_arena *arena,
+                                     struct review_value *out) PARLEY_MUST_CHECK;
+/* Whether one is the other, sent again. */
+bool review_value_is_same(const struct review_value *one, const struct review_value *other);
+
+/* Reads the body of a request.  Returns: NULL, or the fault of the body (static). */
+const char *review_body_read(struct parley_bytes body, struct parley_arena *arena,
+                             struct review_value *out);

@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Messages that wait for people: POST /v1/{protocol}/reviews/{STREAM:SEQ} (docs/api.md#reviews). */
+
+#include "gateway.h"
+
+/* While there is no bucket for decisions. */
+#define REVIEWS_WITHOUT "no message can be reviewed meanwhile"
+
+/* The header of a message that announces a decision: "VLP:42 approve". */
+#define REVIEW_HEADER "Parley-Reviewed"
+
+/* `place`: the message to be decided on, as in the address. */
+void review_serve(struct gateway *gateway, struct http_request *request,
+                  const struct parley_protocol *protocol, const char *place);
