@@ -256,6 +256,7 @@ static bool is_allowed(const struct scopes *scopes, enum guard_need need,
     case GUARD_UNSTATED:
         return false;
     case GUARD_OPEN:
+    case GUARD_KNOWN:
         return true;
     case GUARD_SEND:
         return scopes_may_send(scopes, protocol);

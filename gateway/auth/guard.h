@@ -15,6 +15,7 @@
 enum guard_need {
     GUARD_UNSTATED, /* no client is admitted: an address must declare its need */
     GUARD_OPEN,     /* nothing */
+    GUARD_KNOWN,    /* valid credentials, whatever they allow: the handler asks for scopes */
     GUARD_SEND,     /* the scope send of its protocol */
     GUARD_READ,     /* the scope read of its protocol */
     GUARD_READ_ANY, /* the scope read of any protocol: the handler serves those alone */

@@ -153,7 +153,8 @@ void origin_answer_options(const struct origin_policy *policy, struct http_reque
         http_header(request, "Access-Control-Allow-Methods", methods);
         http_header(request, "Access-Control-Allow-Headers",
                     "Authorization, Content-Type, Content-Encoding, Idempotency-Key, "
-                    "Last-Event-ID, Prefer, X-Request-Id, traceparent, tracestate");
+                    "Last-Event-ID, Prefer, X-Request-Id, traceparent, tracestate, "
+                    "MCP-Protocol-Version, Mcp-Method, Mcp-Name");
         http_header(request, "Access-Control-Max-Age", "600");
         if (http_request_header(request, "Access-Control-Request-Private-Network") != NULL) {
             http_header(request, "Access-Control-Allow-Private-Network", "true");

@@ -12,6 +12,7 @@
 #include "http_fixture.h"
 
 #include "commit.h"
+#include "http_inner.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -33,7 +34,13 @@
 #include "tls_context.h"
 #endif
 
-enum { WAIT_MS = LOOP_PATIENCE_MS, LATE_MS = 20, BIT_BYTES = 700, LIVE_BYTES = 20000 };
+enum {
+    WAIT_MS = LOOP_PATIENCE_MS,
+    LATE_MS = 20,
+    BIT_BYTES = 700,
+    LIVE_BYTES = 20000,
+    SHOWN_BYTES_MAX = 3000
+};
 
 /* ---- the server's side ---- */
 
@@ -43,6 +50,7 @@ struct exchange {
     struct http_request *request;
     struct parley_buffer body;
     struct reactor_timer timer;
+    struct http_inner *inner; /* of /inner */
     size_t allowance, shown;
     bool has_ended;  /* the body, of a live echo */
     bool is_probing; /* whether the client still reads, by saying something */
@@ -58,6 +66,7 @@ static void closed(void *state, bool is_complete) {
     struct app *app = exchange->app;
     *(is_complete ? &app->complete_count : &app->broken_count) += 1;
     app->closed_count++;
+    http_inner_destroy(exchange->inner);
     reactor_timer_clear(app->loop.reactor, &exchange->timer);
     TAILQ_REMOVE(&app->exchanges, exchange, links);
     parley_buffer_finish(&exchange->body);
@@ -358,6 +367,43 @@ static void respond_hello(struct app *app, struct http_request *request) {
     http_respond(request, 200, "text/plain", PARLEY_BYTES("hello"));
 }
 
+static void tell_inner(void *context, struct http_inner *inner,
+                       const struct http_inner_answer *answer) {
+    const struct exchange *exchange = context;
+    const char *allowed = http_inner_header(inner, "allow");
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_format(&text, "%u %s %s %s ", answer->status, answer->is_whole ? "whole" : "cut",
+                         answer->content_type != NULL ? answer->content_type : "none",
+                         allowed != NULL ? allowed : "-");
+    if (answer->body.length > SHOWN_BYTES_MAX) {
+        parley_buffer_format(&text, "%zu bytes", answer->body.length);
+    } else {
+        parley_buffer_append(&text, answer->body);
+    }
+    http_respond(exchange->request, 200, "text/plain", parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+}
+
+static void ask_inner(void *state, struct http_request *request) {
+    struct exchange *exchange = state;
+    struct parley_buffer head;
+    parley_buffer_init(&head);
+    parley_buffer_format(&head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
+                         http_request_query(request, "of"), exchange->body.length);
+    const struct http_inner_options options = {.head = parley_buffer_bytes(&head),
+                                               .body = parley_buffer_bytes(&exchange->body),
+                                               .answer_bytes_max = INNER_BYTES_MAX,
+                                               .answered = tell_inner,
+                                               .context = exchange};
+    if (http_inner_create(request, &options, &exchange->inner) == PARLEY_OK) {
+        http_inner_begin(exchange->inner);
+    } else {
+        http_respond(request, 200, "text/plain", PARLEY_BYTES("no head"));
+    }
+    parley_buffer_finish(&head);
+}
+
 /* How many requests the connection has had here; DELETE counts anew. */
 static void count_kept(struct app *app, struct http_request *request) {
     char text[16];
@@ -389,6 +435,7 @@ static const struct route {
     {.path = "/early-close", .begin = respond_early_and_close},
     {.path = "/echo", .handler = {.body = take_all, .end = echo, .closed = closed}},
     {.path = "/slow", .handler = {.body = take_a_bit, .end = echo, .closed = closed}},
+    {.path = "/inner", .handler = {.body = take_all, .end = ask_inner, .closed = closed}},
     {.path = "/committed", .handler = {.body = answer_held, .closed = closed}},
     {.path = "/stuck", .handler = {.body = take_at_last, .end = echo, .closed = closed}},
     {.path = "/eager", .handler = {.body = take_one, .end = echo, .closed = closed}},

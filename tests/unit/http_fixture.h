@@ -14,6 +14,8 @@
  *   /late       "late", some time after the end       /abort        a stream that breaks off
  *   /large      LARGE_BYTES of 'x'                    /flood        a stream of FLOOD_BYTES of 'x'
  *   /kept       how many requests the connection had here; DELETE counts anew
+ *   /inner?of=TARGET  what a request of its own, with the same body, is answered with: "STATUS
+ *                     whole|cut TYPE ALLOW BODY"
  *   /live-ticks, /live-late-ticks, /live-abort, /live-flood: the same, live
  *   /live-abort-body: breaks off at the body's first piece
  *   /live-echo: the body while it arrives, of which LIVE_BYTES may be under way
@@ -29,6 +31,7 @@
 enum {
     LARGE_BYTES = 3 * 1000 * 1000,
     FLOOD_BYTES = 32 * 1000 * 1000, /* more than two sockets hold */
+    INNER_BYTES_MAX = 1000 * 1000,  /* of a stream that /inner reads */
 };
 
 struct exchange;

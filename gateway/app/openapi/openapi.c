@@ -224,6 +224,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_REVIEW:
     case OPERATION_TASK:
     case OPERATION_PLAIN:
+    case OPERATION_MCP:
         break;
     }
     if (operation->is_page) {
@@ -309,6 +310,9 @@ static void name_scope(enum guard_need need, const struct parley_protocol *proto
     case GUARD_READ_ANY:
         snprintf(out, 64, "read:%s", name);
         break;
+    case GUARD_KNOWN:
+        out[0] = '\0';
+        break;
     default:
         snprintf(out, 64, "%s",
                  need == GUARD_METRICS  ? "metrics"
@@ -327,7 +331,9 @@ static void write_security(struct json_writer *json, enum guard_need need,
         name_scope(need, protocol, scope);
         json_open(json, NULL, '{');
         json_open(json, schemes[i], '[');
-        json_text(json, NULL, scope);
+        if (scope[0] != '\0') {
+            json_text(json, NULL, scope);
+        }
         json_close(json, ']');
         json_close(json, '}');
     }

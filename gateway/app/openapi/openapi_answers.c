@@ -11,6 +11,9 @@
 
 enum { STATUS_MIN = 400, STATUS_END = 600 };
 
+static void write_media_type(struct json_writer *json, const char *media_type, const char *schema,
+                             const struct parley_protocol *protocol);
+
 /* ---- problems ---- */
 
 static bool is_of_status(uint64_t problems, enum problem problem, unsigned status) {
@@ -32,11 +35,14 @@ enum problem_form {
     FORM_PROBLEM, /* application/problem+json */
     FORM_REFUSED, /* and a protocol's own form of the refusal, too */
     FORM_ENCODED, /* and an encoding of the protocol, too */
+    FORM_RPC,     /* and an error of JSON-RPC, too */
 };
 
 static void name_of(unsigned status, enum problem_form form, char out[SCHEMA_NAME_MAX]) {
-    static const char *const names[] = {
-        [FORM_PROBLEM] = "Problem", [FORM_REFUSED] = "Refused", [FORM_ENCODED] = "Encoded"};
+    static const char *const names[] = {[FORM_PROBLEM] = "Problem",
+                                        [FORM_REFUSED] = "Refused",
+                                        [FORM_ENCODED] = "Encoded",
+                                        [FORM_RPC] = "Rpc"};
     snprintf(out, SCHEMA_NAME_MAX, "%s%u", names[form], status);
 }
 
@@ -140,6 +146,9 @@ static void write_problem(struct json_writer *json, unsigned status, enum proble
         json_raw(json, "schema", PARLEY_BYTES("{\"type\":\"string\"}"));
         json_close(json, '}');
     }
+    if (form == FORM_RPC) {
+        write_media_type(json, "application/json", "JsonRpcResponse", NULL);
+    }
     if (form == FORM_ENCODED) {
         write_binary(json, answer_codec());
     }
@@ -155,6 +164,12 @@ static bool is_refusal(unsigned status) {
            status == problem_status(PROBLEM_INVALID_MESSAGE);
 }
 
+/* A message of JSON-RPC that is refused, or names no method. */
+static bool is_of_rpc(unsigned status) {
+    return status == problem_status(PROBLEM_MALFORMED) ||
+           status == problem_status(PROBLEM_NOT_FOUND);
+}
+
 /* Whether an operation, which was written before, refers to it. */
 static bool is_used(const struct json_writer *json, unsigned status, enum problem_form form) {
     char name[SCHEMA_NAME_MAX], end[SCHEMA_NAME_MAX + 4];
@@ -167,7 +182,7 @@ static bool is_used(const struct json_writer *json, unsigned status, enum proble
 void openapi_write_problems(struct json_writer *json) {
     json_open(json, "responses", '{');
     for (unsigned status = STATUS_MIN; status < STATUS_END; status++) {
-        for (enum problem_form form = FORM_PROBLEM; form <= FORM_ENCODED; form++) {
+        for (enum problem_form form = FORM_PROBLEM; form <= FORM_RPC; form++) {
             if (has_status(UINT64_MAX, status) && is_used(json, status, form)) {
                 write_problem(json, status, form);
             }
@@ -182,7 +197,8 @@ static void write_problem_refs(struct json_writer *json, uint64_t problems,
         if (has_status(problems, status)) {
             char key[8], name[SCHEMA_NAME_MAX];
             snprintf(key, sizeof key, "%u", status);
-            const bool is_plain = form == FORM_REFUSED && !is_refusal(status);
+            const bool is_plain = (form == FORM_REFUSED && !is_refusal(status)) ||
+                                  (form == FORM_RPC && !is_of_rpc(status));
             name_of(status, is_plain ? FORM_PROBLEM : form, name);
             json_ref(json, key, "#/components/responses/", name, "");
         }
@@ -358,7 +374,8 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
                            enum guard_need need, const struct parley_protocol *protocol) {
     const bool has_refusals =
         is_post(operation) && protocol != NULL && protocol->refusal_media_type != NULL;
-    const enum problem_form form = has_refusals                      ? FORM_REFUSED
+    const enum problem_form form = operation->kind == OPERATION_MCP  ? FORM_RPC
+                                   : has_refusals                    ? FORM_REFUSED
                                    : is_encoded(operation, protocol) ? FORM_ENCODED
                                                                      : FORM_PROBLEM;
     json_open(json, "responses", '{');
@@ -368,6 +385,9 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
     }
     if (is_answered(operation, protocol)) {
         write_awaited(json);
+    }
+    if (operation->kind == OPERATION_MCP) {
+        json_raw(json, "202", PARLEY_BYTES("{\"description\":\"A notification.\"}"));
     }
     if (operation->is_page) {
         json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));

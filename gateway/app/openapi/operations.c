@@ -275,6 +275,23 @@ const struct operation operation_task = {
     .name_description = "The id of the task: that of its request.",
     .name_example = "650e8400-e29b-41d4-a716-446655440000"};
 
+const struct operation operation_mcp = {
+    .id = "mcp",
+    .tag = "Sending",
+    .summary = "The Model Context Protocol, for agents that have a client of it",
+    .description =
+        "One JSON-RPC request or notification. Revisions 2026-07-28, 2025-11-25 and 2025-06-18; "
+        "without sessions, so any gateway answers any request. `tools/list` says which tools there "
+        "are for the token. What a tool refuses is a result with `isError`; what takes a while is "
+        "answered as server-sent events where the client accepts them, and closing them cancels "
+        "it.",
+    .kind = OPERATION_MCP,
+    .body = "JsonRpcMessage",
+    .answer = "The response, or, as server-sent events, notifications and then the response.",
+    .answers = ANSWERS({"application/json", "JsonRpcResponse"}, {"text/event-stream", "Text"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_NOT_FOUND) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED)};
+
 const struct operation operation_rejected = {
     .id = "readRejected",
     .tag = "Reading",

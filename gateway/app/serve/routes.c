@@ -110,6 +110,12 @@ static void serve_rejected(struct services *services, struct http_request *reque
     streams_serve_rejected(services->streams, services->gateway.limits, request);
 }
 
+static void serve_mcp(struct services *services, struct http_request *request,
+                      const struct variable *variable) {
+    (void)variable;
+    mcp_serve(&services->mcp, request);
+}
+
 static void serve_problem(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     (void)services;
@@ -272,6 +278,7 @@ static const struct route routes[] = {
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
           .stay = ROUTE_STAYS, .is_json = true),
+    ROUTE("/mcp", KNOWN, mcp, .post = serve_mcp, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/restore", READ, restore, .get = serve_restore,

@@ -8,12 +8,14 @@
 
 #include "gateway.h"
 #include "checkpoints.h"
+#include "mcp.h"
 #include "tasks.h"
 
 struct services {
     struct gateway gateway; /* messages */
     struct checkpoints checkpoints;
     struct tasks tasks;
+    struct mcp mcp;
     struct streams *streams;
     struct agents *agents;
     struct http_server *http;

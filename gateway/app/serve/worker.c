@@ -404,6 +404,7 @@ static enum parley_status build(struct worker *worker) {
                                                         .budget = gateway->budget,
                                                         .limits = gateway->limits};
     worker->services.tasks.gateway = gateway;
+    worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
     worker->figures = (struct worker_figures){.services = &worker->services,
                                               .fact_consumers = worker->fact_consumers,

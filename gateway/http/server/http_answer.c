@@ -11,6 +11,7 @@
 #include <parley/protocol.h>
 
 #include "http_coding.h"
+#include "http_inner_private.h"
 #include "live_response.h"
 
 enum {
@@ -40,6 +41,10 @@ static bool add_headers(struct http_request *request, const char *content_type) 
     return is_ok && MHD_add_response_header(response, "X-Request-Id", request->id) == MHD_YES;
 }
 
+bool http_answer_promises(const struct http_request *request) {
+    return request->may_commit && (request->outcome.status / 100 == 2 || request->has_promised);
+}
+
 /* Without memory the only answer is to close the connection. */
 static void answer(struct http_request *request, unsigned status, const char *content_type,
                    struct MHD_Response *response) {
@@ -49,8 +54,7 @@ static void answer(struct http_request *request, unsigned status, const char *co
     if (response == NULL || !add_headers(request, content_type)) {
         request->has_failed = true;
     }
-    const bool promises = request->may_commit && (status / 100 == 2 || request->has_promised);
-    if (promises && !request->has_failed) {
+    if (http_answer_promises(request) && !request->has_failed) {
         commit_wait_begin(http_server_of(request)->options.commit, &request->commit);
     }
     /* The rest of the body is discarded in the meantime; http_take_end waits then. */
@@ -113,6 +117,10 @@ static const char *encode(const struct http_request *request, const char *conten
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body) {
     assert(!request->is_closing);
+    if (request->inner != NULL) {
+        http_inner_respond(request->inner, status, content_type, body);
+        return;
+    }
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
@@ -128,7 +136,9 @@ void http_respond(struct http_request *request, unsigned status, const char *con
 void http_respond_kept(struct http_request *request, unsigned status, const char *content_type,
                        struct parley_bytes body) {
     assert(!request->is_closing);
-    if (!http_is_answered(request) && !http_is_live(request)) {
+    if (request->inner != NULL) {
+        http_inner_respond(request->inner, status, content_type, body);
+    } else if (!http_is_answered(request) && !http_is_live(request)) {
         respond_whole(request, status, content_type, body, MHD_RESPMEM_PERSISTENT);
     }
 }
@@ -171,6 +181,10 @@ static ssize_t read_source(void *context, uint64_t position, char *buffer, size_
 void http_respond_stream(struct http_request *request, unsigned status, const char *content_type,
                          ssize_t (*read)(void *state, char *buffer, size_t size)) {
     assert(!request->is_closing);
+    if (request->inner != NULL) {
+        http_inner_respond_stream(request->inner, status, content_type, read);
+        return;
+    }
     if (http_is_answered(request) || http_is_live(request)) {
         return;
     }
@@ -225,7 +239,7 @@ bool http_can_be_live(const struct http_request *request) {
 void http_respond_live(struct http_request *request, unsigned status, const char *content_type,
                        ssize_t (*read)(void *state, char *buffer, size_t size)) {
     assert(!request->is_closing);
-    if (!http_can_be_live(request)) {
+    if (request->inner != NULL || !http_can_be_live(request)) {
         http_respond_stream(request, status, content_type, read);
         return;
     }

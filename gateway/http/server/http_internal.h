@@ -30,6 +30,7 @@
 #endif
 
 struct encoder;
+struct http_inner;
 struct MHD_Connection;
 struct MHD_Daemon;
 struct MHD_Response;
@@ -85,6 +86,7 @@ struct mhd_daemon {
 
 struct http_request {
     struct http_connection *connection;
+    struct http_inner *inner; /* NULL: a client has sent it */
     const struct http_handler *handler;
     void *state;
     const char *method, *path;
@@ -319,6 +321,11 @@ enum parley_status http_take_body(struct http_request *request,
 enum parley_status http_take_end(struct http_request *request) PARLEY_MUST_CHECK;
 /* Continues the queued requests. */
 void http_go_on_with_queue(struct http_server *server);
+
+/* ---- http_answer.c ---- */
+
+/* Whether its answer promises that what was written before it is on the disk (http_commit). */
+bool http_answer_promises(const struct http_request *request);
 
 /* ---- http_deadline.c ---- */
 

@@ -13,6 +13,7 @@
 
 #include "http_internal.h"
 #include "http_coding.h"
+#include "http_inner_private.h"
 #include "live_response.h"
 
 #include <assert.h>
@@ -27,6 +28,11 @@
 
 void http_wake(struct http_request *request) {
     assert(!request->is_closing);
+    if (request->inner != NULL) {
+        request->has_wake = true;
+        http_queue(request);
+        return;
+    }
     switch (request->wait) {
     case HTTP_WAIT_NONE:
         request->has_wake = true;
@@ -117,6 +123,10 @@ void http_go_on_with_queue(struct http_server *server) {
         request = TAILQ_FIRST(&server->woken);
         TAILQ_REMOVE(&server->woken, request, woken_links);
         request->is_woken = false;
+        if (request->inner != NULL) {
+            http_inner_go_on(request->inner);
+            continue;
+        }
         live_response_go_on(request);
         go_on_with_body(request);
     }
@@ -271,12 +281,18 @@ void *http_request_state(const struct http_request *request) {
     return request->state;
 }
 
+/* Of an inner request it is kept with its client's connection. */
+static struct http_connection *kept_at(const struct http_request *request) {
+    return request->inner != NULL ? http_inner_outer(request->inner)->connection
+                                  : request->connection;
+}
+
 void http_request_keep(struct http_request *request, void *kept, void (*release)(void *kept)) {
-    http_connection_keep(request->connection, kept, release);
+    http_connection_keep(kept_at(request), kept, release);
 }
 
 void *http_request_kept(const struct http_request *request) {
-    return request->connection->kept;
+    return kept_at(request)->kept;
 }
 
 void http_header(struct http_request *request, const char *name, const char *value) {

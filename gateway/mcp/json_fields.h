@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The members of a JSON object, with the bytes in which each value was written: what a client
+ * passes on to another address (a message, an id) goes there as it came. */
+
+#include <stdbool.h>
+
+#include <parley/arena.h>
+#include <parley/rule.h>
+
+/* A member that is looked for.  Owns: all bytes are borrowed from the text or are in the arena. */
+struct json_field {
+    const char *name;         /* the caller's */
+    enum parley_kind kind;    /* PARLEY_ABSENT: it is not there */
+    struct parley_bytes raw;  /* the value as it was written */
+    struct parley_bytes text; /* of a string, decoded */
+    double number;            /* of a number; of a boolean 0 or 1 */
+};
+
+enum json_fields_result {
+    JSON_FIELDS_READ,
+    JSON_FIELDS_NOT_JSON,  /* or nested too deep */
+    JSON_FIELDS_NO_OBJECT, /* but JSON */
+    JSON_FIELDS_REPEATED,  /* a field is there twice */
+    JSON_FIELDS_MEMORY,
+};
+
+/* Fills in the `count` fields that the object `text` has. `out_unknown`: the name of the first
+ * member that is none of them, data NULL if there is none; NULL: others may be there. */
+enum json_fields_result json_fields_read(struct parley_bytes text, struct json_field *fields,
+                                         size_t count, struct parley_arena *arena,
+                                         struct parley_bytes *out_unknown);
+
+/* Calls `each` with every member of the object `text`, until it returns false: a scalar's value, or
+ * the kind of another.  Returns: false: it is no object, or `each` has returned false. */
+bool json_fields_each_member(struct parley_bytes text, struct parley_arena *arena,
+                             bool (*each)(void *context, struct parley_bytes name,
+                                          const struct parley_value *value),
+                             void *context);
+
+/* The same with every item of an array. */
+bool json_fields_each_item(struct parley_bytes text, struct parley_arena *arena,
+                           bool (*each)(void *context, const struct parley_value *value),
+                           void *context);

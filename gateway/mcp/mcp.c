@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Receives a JSON-RPC message, and sends its answer: as JSON, or, if that takes a while and the
+ * client reads such, as a stream of events, in which something is sent every 15 s. A client that
+ * closes its stream cancels what it asked for: the inner request ends with the outer one. */
+
+#include "mcp.h"
+
+#include <stdlib.h>
+
+#include "mcp_call.h"
+#include "media_type.h"
+#include "negotiate.h"
+#include "problem.h"
+
+enum {
+    QUIET_MS = 15000,
+    BODY_BYTES_MAX = 8 * 1024 * 1024,   /* larger messages go to /v1/{protocol}/messages */
+    ANSWER_BYTES_MAX = 4 * 1024 * 1024, /* of a stream */
+    ACCEPTED = 202,
+};
+
+static void destroy(struct mcp_call *call) {
+    http_inner_destroy(call->inner);
+    reactor_timer_clear(call->mcp->gateway->reactor, &call->quiet);
+    budget_uncover(call->mcp->gateway->budget, &call->held);
+    parley_arena_finish(&call->arena);
+    parley_buffer_finish(&call->body);
+    parley_buffer_finish(&call->answer);
+    parley_buffer_finish(&call->events);
+    free(call);
+}
+
+/* ---- answers as events ---- */
+
+static void add_event(struct mcp_call *call, struct parley_bytes json) {
+    parley_buffer_text(&call->events, "event: message\ndata: ");
+    parley_buffer_append(&call->events, json);
+    parley_buffer_text(&call->events, "\n\n");
+    http_wake(call->request);
+}
+
+static ssize_t read_events(void *state, char *buffer, size_t size) {
+    struct mcp_call *call = state;
+    if (call->events.has_failed) {
+        return HTTP_SOURCE_ABORT;
+    }
+    const size_t left = call->events.length - call->sent_bytes;
+    const size_t length = left < size ? left : size;
+    if (length == 0) {
+        return call->is_answered ? HTTP_SOURCE_END : 0;
+    }
+    memcpy(buffer, call->events.data + call->sent_bytes, length);
+    call->sent_bytes += length;
+    if (call->sent_bytes == call->events.length) {
+        parley_buffer_clear(&call->events);
+        call->sent_bytes = 0;
+    }
+    return (ssize_t)length;
+}
+
+/* Something is sent: whether the client is still there shows then. */
+static void keep_alive(struct mcp_call *call) {
+    parley_buffer_text(&call->events, ": waiting\n\n");
+    http_wake(call->request);
+}
+
+static void on_quiet(struct reactor_timer *timer) {
+    struct mcp_call *call = OWNER_OF(timer, struct mcp_call, quiet);
+    call->quiet_count++;
+    reactor_timer_set(call->mcp->gateway->reactor, timer, QUIET_MS);
+    if (call->rpc.progress_token.data == NULL) {
+        keep_alive(call);
+        return;
+    }
+    struct parley_buffer *out = &call->answer;
+    parley_buffer_text(out, "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/progress\","
+                            "\"params\":{\"progressToken\":");
+    parley_buffer_append(out, call->rpc.progress_token);
+    parley_buffer_format(out, ",\"progress\":%u,\"message\":\"waiting\"}}",
+                         call->quiet_count * QUIET_MS / 1000);
+    add_event(call, parley_buffer_bytes(out));
+    parley_buffer_clear(out);
+}
+
+static void on_half_closed(void *state, struct http_request *request) {
+    (void)request;
+    keep_alive(state);
+}
+
+static void on_closed(void *state, bool is_complete) {
+    (void)is_complete;
+    destroy(state);
+}
+
+static void begin_events(struct mcp_call *call) {
+    static const struct http_handler handler = {.half_closed = on_half_closed, .closed = on_closed};
+    call->is_streaming = true;
+    http_request_serve(call->request, &handler, call);
+    http_header(call->request, "Cache-Control", "no-cache, no-store");
+    http_header(call->request, "X-Accel-Buffering", "no");
+    reactor_timer_set(call->mcp->gateway->reactor, &call->quiet, QUIET_MS);
+    http_respond_live(call->request, 200, "text/event-stream", read_events);
+    keep_alive(call);
+}
+
+/* ---- answers ---- */
+
+void mcp_respond(struct mcp_call *call, unsigned status) {
+    struct parley_buffer *answer = &call->answer;
+    call->is_answered = true;
+    if (answer->has_failed && !call->is_streaming) {
+        problem_respond(call->request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    if (status == 200 && !call->accepts_json && !call->is_streaming) {
+        begin_events(call);
+    }
+    if (call->is_streaming) {
+        call->events.has_failed |= answer->has_failed;
+        reactor_timer_clear(call->mcp->gateway->reactor, &call->quiet);
+        add_event(call, parley_buffer_bytes(answer));
+        return;
+    }
+    parley_buffer_char(answer, '\n');
+    http_header(call->request, "Cache-Control", "no-store");
+    http_compress(call->request);
+    http_respond(call->request, status, "application/json", parley_buffer_bytes(answer));
+}
+
+static void respond_refused(struct mcp_call *call, const struct rpc_error *error) {
+    rpc_write_error(&call->answer, &call->rpc, error);
+    mcp_respond(call, error->status);
+}
+
+void mcp_respond_error(struct mcp_call *call, enum rpc_code code, unsigned status,
+                       const char *message) {
+    respond_refused(call,
+                    &(const struct rpc_error){.code = code, .status = status, .message = message});
+}
+
+/* ---- other addresses ---- */
+
+/* A header of the client's own request. */
+static void copy_header(const struct mcp_call *call, const char *name, struct parley_buffer *out) {
+    const char *value = http_request_header(call->request, name);
+    if (value != NULL) {
+        parley_buffer_format(out, "%s: %s\r\n", name, value);
+    }
+}
+
+static bool is_fit_for_header(struct parley_bytes text) {
+    bool is_fit = text.data != NULL;
+    for (size_t i = 0; i < text.length; i++) {
+        is_fit = is_fit && text.data[i] >= 0x20 && text.data[i] < 0x7F;
+    }
+    return is_fit;
+}
+
+static void write_header(const char *name, struct parley_bytes value, struct parley_buffer *out) {
+    if (is_fit_for_header(value)) {
+        parley_buffer_format(out, "%s: ", name);
+        parley_buffer_append(out, value);
+        parley_buffer_text(out, "\r\n");
+    }
+}
+
+/* HTTP/1.0 has no Host. */
+static void write_head(const struct mcp_call *call, const struct tool_request *asked,
+                       struct parley_buffer *out) {
+    const char *host = http_request_host(call->request);
+    parley_buffer_format(out, "%s ", asked->method);
+    parley_buffer_append(out, parley_buffer_bytes(&asked->target));
+    parley_buffer_format(out,
+                         " HTTP/1.%d\r\nAccept: application/json, application/problem+json\r\n"
+                         "Content-Length: %zu\r\n",
+                         host != NULL, asked->body.length);
+    write_header("Host", parley_bytes_of(host), out);
+    write_header("Content-Type", parley_bytes_of(asked->content_type), out);
+    write_header("Idempotency-Key", asked->key, out);
+    if (asked->wait_s > 0) {
+        parley_buffer_format(out, "Prefer: wait=%u\r\n", asked->wait_s);
+    }
+    copy_header(call, "Authorization", out);
+    if (call->rpc.traceparent.data != NULL) {
+        write_header("traceparent", call->rpc.traceparent, out);
+    } else {
+        copy_header(call, "traceparent", out);
+        copy_header(call, "tracestate", out);
+    }
+    parley_buffer_text(out, "\r\n");
+    out->has_failed |= asked->target.has_failed || asked->body.has_failed;
+}
+
+static void on_asked(void *context, struct http_inner *inner,
+                     const struct http_inner_answer *answer) {
+    struct mcp_call *call = context;
+    tool_result_of_answer(call, inner, answer);
+    mcp_respond(call, 200);
+}
+
+void mcp_ask(struct mcp_call *call, const struct tool_request *asked) {
+    struct parley_buffer head;
+    parley_buffer_init(&head);
+    write_head(call, asked, &head);
+    enum parley_status status = parley_buffer_status(&head);
+    if (status == PARLEY_OK) {
+        const struct http_inner_options options = {.head = parley_buffer_bytes(&head),
+                                                   .body = parley_buffer_bytes(&asked->body),
+                                                   .answer_bytes_max = ANSWER_BYTES_MAX,
+                                                   .answered = on_asked,
+                                                   .context = call};
+        status = http_inner_create(call->request, &options, &call->inner);
+    }
+    parley_buffer_finish(&head);
+    if (status == PARLEY_OK) {
+        http_inner_begin(call->inner);
+    } else if (status == PARLEY_E_UNSUPPORTED) {
+        tool_result_of_fault(call, "The arguments are too long for a request.");
+        mcp_respond(call, 200);
+    } else {
+        mcp_respond_error(call, RPC_INTERNAL_ERROR, 500, "Out of memory");
+    }
+    if (asked->wait_s > 0 && !call->is_answered && call->accepts_events) {
+        begin_events(call);
+    }
+}
+
+/* ---- the request ---- */
+
+static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
+    struct mcp_call *call = state;
+    if (bytes.length > BODY_BYTES_MAX - call->body.length) {
+        problem_respond(request, PROBLEM_TOO_LARGE,
+                        "A JSON-RPC message has at most 8 MiB here. Send larger messages to "
+                        "/v1/PROTOCOL/messages.");
+        return bytes.length;
+    }
+    parley_buffer_append(&call->body, bytes);
+    if (!budget_cover(call->mcp->gateway->budget, &call->held, call->body.length)) {
+        problem_respond(request, PROBLEM_OVERLOADED,
+                        "Too many bodies are being received. Nothing was done: send it again.");
+    }
+    return bytes.length;
+}
+
+static void on_end(void *state, struct http_request *request) {
+    struct mcp_call *call = state;
+    struct rpc_error error;
+    const struct rpc_headers headers = {.version =
+                                            http_request_header(request, "MCP-Protocol-Version"),
+                                        .method = http_request_header(request, "Mcp-Method"),
+                                        .name = http_request_header(request, "Mcp-Name")};
+    call->answer.has_failed |= call->body.has_failed;
+    if (!rpc_read(parley_buffer_bytes(&call->body), &headers, &call->arena, &call->rpc, &error)) {
+        respond_refused(call, &error);
+    } else if (call->rpc.id.data == NULL) {
+        call->is_answered = true;
+        http_respond(request, ACCEPTED, NULL, (struct parley_bytes){0});
+    } else {
+        mcp_dispatch(call);
+    }
+}
+
+static bool is_json(const char *type) {
+    char charset[MEDIA_TYPE_CHARSET_MAX];
+    return type != NULL && strncasecmp(type, "application/json", 16) == 0 &&
+           strchr("; \t", type[16]) != NULL && media_type_read(type, charset) == MEDIA_TYPE_FINE;
+}
+
+/* Returns: whether it can be served; if not, it is answered. */
+static bool admit(struct http_request *request, const char *accept) {
+    if (!is_json(http_request_header(request, "Content-Type")) ||
+        http_request_header(request, "Content-Encoding") != NULL) {
+        http_header(request, "Accept-Post", "application/json");
+        http_header(request, "Accept-Encoding", "identity");
+        problem_respond(request, PROBLEM_UNSUPPORTED_MEDIA_TYPE,
+                        "A JSON-RPC message is application/json, in UTF-8, and not compressed.");
+        return false;
+    }
+    if (negotiate_quality(accept, "application/json") == 0 &&
+        negotiate_quality(accept, "text/event-stream") == 0) {
+        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
+                        "Answers are application/json or text/event-stream: accept both.");
+        return false;
+    }
+    return true;
+}
+
+void mcp_serve(struct mcp *mcp, struct http_request *request) {
+    static const struct http_handler handler = {
+        .body = on_body, .end = on_end, .closed = on_closed};
+    const char *accept = http_request_header(request, "Accept");
+    if (!admit(request, accept)) {
+        return;
+    }
+    struct mcp_call *call = calloc(1, sizeof *call);
+    if (call == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    call->mcp = mcp;
+    call->request = request;
+    call->accepts_json = negotiate_quality(accept, "application/json") > 0;
+    /* Who accepts everything does not say that it reads events. */
+    call->accepts_events = accept != NULL && strstr(accept, "text/event-stream") != NULL &&
+                           negotiate_quality(accept, "text/event-stream") > 0;
+    call->quiet.fire = on_quiet;
+    parley_arena_init(&call->arena, 0);
+    parley_buffer_init(&call->body);
+    parley_buffer_init(&call->answer);
+    parley_buffer_init(&call->events);
+    http_request_serve(request, &handler, call);
+}

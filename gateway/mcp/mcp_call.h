@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One JSON-RPC request that is being answered: what the files of mcp share. mcp.c receives it and
+ * sends its answer, methods.c has the methods, tool_results.c makes results of answers. */
+
+#include "budget.h"
+#include "http_inner.h"
+#include "mcp.h"
+#include "rpc.h"
+#include "tools.h"
+
+struct mcp_call {
+    struct mcp *mcp;
+    struct http_request *request;
+    struct parley_buffer body;
+    struct budget_share held; /* taken for the body */
+    struct parley_arena arena;
+    struct rpc rpc;
+    const struct tool *tool;
+    struct http_inner *inner; /* NULL: it needs no other address */
+    struct parley_buffer answer;
+    bool accepts_json, accepts_events;
+    bool is_answered;
+    /* Of an answer as a stream of events: */
+    bool is_streaming;
+    struct parley_buffer events; /* to be sent … */
+    size_t sent_bytes;           /* … from here on */
+    struct reactor_timer quiet;
+    unsigned quiet_count; /* how often it has fired */
+};
+
+/* Answers with what is in call->answer. */
+void mcp_respond(struct mcp_call *call, unsigned status);
+void mcp_respond_error(struct mcp_call *call, enum rpc_code code, unsigned status,
+                       const char *message);
+/* Has what is asked served; its answer becomes the result of call->tool. */
+void mcp_ask(struct mcp_call *call, const struct tool_request *asked);
+
+/* ---- methods.c ---- */
+
+/* Answers, now or later. */
+void mcp_dispatch(struct mcp_call *call);
+
+/* ---- tool_results.c ---- */
+
+/* Appends the result that holds a JSON object. */
+void tool_result_write(struct mcp_call *call, struct parley_bytes object, bool is_error);
+/* The result of call->tool that an answer makes. */
+void tool_result_of_answer(struct mcp_call *call, const struct http_inner *inner,
+                           const struct http_inner_answer *answer);
+/* Of arguments that do not fit. */
+void tool_result_of_fault(struct mcp_call *call, const char *detail);

@@ -1,0 +1,304 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Checks in the order of the specification: JSON, its shape as a message, the version, _meta, the
+ * headers that repeat the body. */
+
+#include "rpc.h"
+
+#include <stdio.h>
+
+#include <sodium.h>
+
+#include "json_fields.h"
+
+#define META "io.modelcontextprotocol/"
+
+enum { CACHED_FOR_MS = 300000, BAD_REQUEST = 400 };
+
+static const char *const names[RPC_REVISION_COUNT] = {
+    [RPC_2025_06_18] = "2025-06-18",
+    [RPC_2025_11_25] = "2025-11-25",
+    [RPC_2026_07_28] = "2026-07-28",
+};
+
+const char *rpc_revision_name(enum rpc_revision revision) {
+    return names[revision];
+}
+
+enum rpc_revision rpc_revision_find(struct parley_bytes name) {
+    unsigned i = 0;
+    while (i < RPC_REVISION_COUNT && !parley_bytes_equal(name, parley_bytes_of(names[i]))) {
+        i++;
+    }
+    return (enum rpc_revision)i;
+}
+
+static bool refuse(struct rpc_error *error, enum rpc_code code, const char *message) {
+    *error = (struct rpc_error){.code = code, .status = BAD_REQUEST, .message = message};
+    return false;
+}
+
+static bool refuse_version(struct rpc_error *error, struct parley_bytes requested) {
+    refuse(error, RPC_UNSUPPORTED_VERSION, "Unsupported protocol version");
+    error->requested = requested;
+    return false;
+}
+
+/* ---- the envelope ---- */
+
+enum { FIELD_JSONRPC, FIELD_ID, FIELD_METHOD, FIELD_PARAMS, FIELD_RESULT, FIELD_ERROR, FIELDS };
+
+/* The base of numbers in JSON is not asked: 1e0 is the id 1e0. */
+static bool is_id(const struct json_field *field) {
+    return field->kind == PARLEY_STRING || field->kind == PARLEY_NUMBER;
+}
+
+static bool read_envelope(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                          struct parley_bytes *params, struct rpc_error *error) {
+    struct json_field fields[FIELDS] = {
+        [FIELD_JSONRPC] = {.name = "jsonrpc"}, [FIELD_ID] = {.name = "id"},
+        [FIELD_METHOD] = {.name = "method"},   [FIELD_PARAMS] = {.name = "params"},
+        [FIELD_RESULT] = {.name = "result"},   [FIELD_ERROR] = {.name = "error"}};
+    switch (json_fields_read(text, fields, FIELDS, arena, NULL)) {
+    case JSON_FIELDS_READ:
+        break;
+    case JSON_FIELDS_NOT_JSON:
+        return refuse(error, RPC_PARSE_ERROR, "The body is not JSON");
+    case JSON_FIELDS_NO_OBJECT:
+        return refuse(error, RPC_INVALID_REQUEST,
+                      "The body is not one JSON-RPC message: send batches one by one");
+    case JSON_FIELDS_REPEATED:
+        return refuse(error, RPC_INVALID_REQUEST, "A member of the message is there twice");
+    case JSON_FIELDS_MEMORY:
+        return refuse(error, RPC_INTERNAL_ERROR, "Out of memory");
+    }
+    if (is_id(&fields[FIELD_ID])) {
+        out->id = fields[FIELD_ID].raw;
+    } else if (fields[FIELD_ID].kind != PARLEY_ABSENT) {
+        return refuse(error, RPC_INVALID_REQUEST, "`id` is a string or a number");
+    }
+    if (!parley_bytes_equal(fields[FIELD_JSONRPC].text, PARLEY_BYTES("2.0"))) {
+        return refuse(error, RPC_INVALID_REQUEST, "`jsonrpc` is not \"2.0\"");
+    }
+    if (fields[FIELD_METHOD].kind != PARLEY_STRING) {
+        return refuse(error, RPC_INVALID_REQUEST,
+                      fields[FIELD_RESULT].kind != PARLEY_ABSENT ||
+                              fields[FIELD_ERROR].kind != PARLEY_ABSENT
+                          ? "This server asks nothing of its clients, and takes no responses"
+                          : "`method` is not a string");
+    }
+    if (fields[FIELD_PARAMS].kind != PARLEY_ABSENT && fields[FIELD_PARAMS].kind != PARLEY_OBJECT) {
+        return refuse(error, RPC_INVALID_REQUEST, "`params` is not an object");
+    }
+    out->method = fields[FIELD_METHOD].text;
+    *params = fields[FIELD_PARAMS].raw;
+    return true;
+}
+
+/* ---- the parameters ---- */
+
+struct meta {
+    bool is_there, has_capabilities;
+    struct parley_bytes version;
+};
+
+static bool read_meta(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                      struct meta *meta, struct rpc_error *error) {
+    enum { VERSION, CAPABILITIES, TOKEN, TRACE, COUNT };
+    struct json_field fields[COUNT] = {[VERSION] = {.name = META "protocolVersion"},
+                                       [CAPABILITIES] = {.name = META "clientCapabilities"},
+                                       [TOKEN] = {.name = "progressToken"},
+                                       [TRACE] = {.name = "traceparent"}};
+    if (json_fields_read(text, fields, COUNT, arena, NULL) != JSON_FIELDS_READ) {
+        return refuse(error, RPC_INVALID_PARAMS, "`_meta` is not an object with each member once");
+    }
+    meta->is_there = true;
+    meta->version = fields[VERSION].text;
+    meta->has_capabilities = fields[CAPABILITIES].kind == PARLEY_OBJECT;
+    out->progress_token = is_id(&fields[TOKEN]) ? fields[TOKEN].raw : (struct parley_bytes){0};
+    out->traceparent = fields[TRACE].text;
+    return true;
+}
+
+static bool read_params(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                        struct meta *meta, struct rpc_error *error) {
+    enum { NAME, URI, ARGUMENTS, VERSION, PARAMS_META, COUNT };
+    struct json_field fields[COUNT] = {[NAME] = {.name = "name"},
+                                       [URI] = {.name = "uri"},
+                                       [ARGUMENTS] = {.name = "arguments"},
+                                       [VERSION] = {.name = "protocolVersion"},
+                                       [PARAMS_META] = {.name = "_meta"}};
+    if (text.data == NULL) {
+        return true;
+    }
+    if (json_fields_read(text, fields, COUNT, arena, NULL) != JSON_FIELDS_READ) {
+        return refuse(error, RPC_INVALID_PARAMS, "A member of `params` is there twice");
+    }
+    const bool is_read = parley_bytes_equal(out->method, PARLEY_BYTES("resources/read"));
+    out->name = fields[is_read ? URI : NAME].text;
+    out->version = fields[VERSION].text;
+    if (fields[ARGUMENTS].kind != PARLEY_ABSENT && fields[ARGUMENTS].kind != PARLEY_OBJECT) {
+        return refuse(error, RPC_INVALID_PARAMS, "`arguments` is not an object");
+    }
+    out->arguments = fields[ARGUMENTS].raw;
+    return fields[PARAMS_META].kind == PARLEY_ABSENT ||
+           read_meta(fields[PARAMS_META].raw, arena, out, meta, error);
+}
+
+/* ---- the revision, and headers that repeat the body ---- */
+
+/* A value that is no plain text in a header is there as =?base64?…?=.  Returns: false: it is not
+ * what that promises. */
+static bool decode_header(const char *value, struct parley_arena *arena, struct parley_bytes *out) {
+    static const char before[] = "=?base64?", after[] = "?=";
+    const size_t length = strlen(value), around = sizeof before - 1 + sizeof after - 1;
+    *out = (struct parley_bytes){value, length};
+    if (length < around || strncmp(value, before, sizeof before - 1) != 0 ||
+        strcmp(value + length - (sizeof after - 1), after) != 0) {
+        return true;
+    }
+    unsigned char *bytes = parley_arena_allocate(arena, length);
+    size_t decoded = 0;
+    if (bytes == NULL ||
+        sodium_base642bin(bytes, length, value + sizeof before - 1, length - around, NULL, &decoded,
+                          NULL, sodium_base64_VARIANT_ORIGINAL) != 0) {
+        return false;
+    }
+    *out = (struct parley_bytes){(const char *)bytes, decoded};
+    return true;
+}
+
+static bool names_something(const struct rpc *rpc) {
+    return parley_bytes_equal(rpc->method, PARLEY_BYTES("tools/call")) ||
+           parley_bytes_equal(rpc->method, PARLEY_BYTES("resources/read")) ||
+           parley_bytes_equal(rpc->method, PARLEY_BYTES("prompts/get"));
+}
+
+static bool check_headers(const struct rpc *rpc, const struct rpc_headers *headers,
+                          struct parley_arena *arena, struct rpc_error *error) {
+    struct parley_bytes name;
+    if (headers->method == NULL) {
+        return refuse(error, RPC_HEADER_MISMATCH, "The header Mcp-Method is missing");
+    }
+    if (!parley_bytes_equal(rpc->method, parley_bytes_of(headers->method))) {
+        return refuse(error, RPC_HEADER_MISMATCH,
+                      "The header Mcp-Method is not the method of the body");
+    }
+    if (!names_something(rpc)) {
+        return true;
+    }
+    if (headers->name == NULL) {
+        return refuse(error, RPC_HEADER_MISMATCH, "The header Mcp-Name is missing");
+    }
+    if (!decode_header(headers->name, arena, &name) || !parley_bytes_equal(rpc->name, name)) {
+        return refuse(error, RPC_HEADER_MISMATCH,
+                      "The header Mcp-Name is not the name of the body");
+    }
+    return true;
+}
+
+/* Its _meta names the version: a request of the revisions without a handshake. */
+static bool check_modern(struct rpc *rpc, const struct rpc_headers *headers,
+                         const struct meta *meta, struct parley_arena *arena,
+                         struct rpc_error *error) {
+    if (headers->version == NULL) {
+        return refuse(error, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing");
+    }
+    if (!parley_bytes_equal(meta->version, parley_bytes_of(headers->version))) {
+        return refuse(error, RPC_HEADER_MISMATCH,
+                      "The header MCP-Protocol-Version is not the version of _meta");
+    }
+    rpc->revision = rpc_revision_find(meta->version);
+    if (rpc->revision == RPC_REVISION_COUNT) {
+        return refuse_version(error, meta->version);
+    }
+    if (!meta->has_capabilities) {
+        return refuse(error, RPC_INVALID_PARAMS,
+                      "`" META "clientCapabilities`, an object, is missing in _meta");
+    }
+    return rpc->id.data == NULL || check_headers(rpc, headers, arena, error);
+}
+
+/* A client with a handshake repeats in the header which version it agreed on; one of the first
+ * revisions sends none. */
+static bool check_legacy(struct rpc *rpc, const struct rpc_headers *headers,
+                         struct rpc_error *error) {
+    rpc->revision = RPC_2025_06_18;
+    if (headers->version == NULL || parley_bytes_equal(rpc->method, PARLEY_BYTES("initialize"))) {
+        return true;
+    }
+    const struct parley_bytes version = parley_bytes_of(headers->version);
+    rpc->revision = rpc_revision_find(version);
+    if (rpc->revision == RPC_REVISION_COUNT) {
+        return refuse_version(error, version);
+    }
+    if (rpc_is_modern(rpc) && rpc->id.data != NULL) {
+        return refuse(error, RPC_INVALID_PARAMS,
+                      "`" META "protocolVersion`, which this version of the protocol requires, is "
+                      "missing in _meta");
+    }
+    return true;
+}
+
+bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,
+              struct parley_arena *arena, struct rpc *out, struct rpc_error *error) {
+    struct parley_bytes params = {0};
+    struct meta meta = {0};
+    *out = (struct rpc){.revision = RPC_2025_06_18};
+    if (!read_envelope(text, arena, out, &params, error) ||
+        !read_params(params, arena, out, &meta, error)) {
+        return false;
+    }
+    return meta.version.data != NULL ? check_modern(out, headers, &meta, arena, error)
+                                     : check_legacy(out, headers, error);
+}
+
+/* ---- answers ---- */
+
+static void write_head(struct parley_buffer *out, const struct rpc *rpc) {
+    parley_buffer_text(out, "{\"jsonrpc\":\"2.0\",");
+    if (rpc->id.data != NULL) {
+        parley_buffer_text(out, "\"id\":");
+        parley_buffer_append(out, rpc->id);
+        parley_buffer_char(out, ',');
+    }
+}
+
+void rpc_write_error(struct parley_buffer *out, const struct rpc *rpc,
+                     const struct rpc_error *error) {
+    write_head(out, rpc);
+    parley_buffer_format(out, "\"error\":{\"code\":%d,\"message\":", error->code);
+    parley_buffer_json(out, parley_bytes_of(error->message));
+    if (error->code == RPC_UNSUPPORTED_VERSION) {
+        parley_buffer_text(out, ",\"data\":{\"supported\":[");
+        for (unsigned i = RPC_REVISION_COUNT; i > 0; i--) {
+            parley_buffer_format(out, "\"%s\"%s", names[i - 1], i > 1 ? "," : "],\"requested\":");
+        }
+        parley_buffer_json(out, error->requested);
+        parley_buffer_char(out, '}');
+    }
+    parley_buffer_text(out, "}}");
+}
+
+void rpc_begin_result(struct parley_buffer *out, const struct rpc *rpc,
+                      const char *server_version) {
+    write_head(out, rpc);
+    parley_buffer_format(out,
+                         "\"result\":{\"_meta\":{\"" META
+                         "serverInfo\":{\"name\":\"parley\",\"version\":\"%s\"}}",
+                         server_version);
+    if (rpc_is_modern(rpc)) {
+        parley_buffer_text(out, ",\"resultType\":\"complete\"");
+    }
+}
+
+void rpc_end_result(struct parley_buffer *out) {
+    parley_buffer_text(out, "}}");
+}
+
+void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private) {
+    if (rpc_is_modern(rpc)) {
+        parley_buffer_format(out, ",\"ttlMs\":%d,\"cacheScope\":\"%s\"", CACHED_FOR_MS,
+                             is_private ? "private" : "public");
+    }
+}

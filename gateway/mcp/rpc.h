@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* One JSON-RPC message as POST /mcp gets it: what it asks for, by which revision of the protocol,
+ * and whether its headers say the same. Pure: it knows neither HTTP nor the methods.
+ * Source: JSON-RPC 2.0; the Model Context Protocol, revision 2026-07-28, pages "Overview",
+ * "Versioning and Compatibility", "Streamable HTTP"; revisions 2025-11-25 and 2025-06-18,
+ * "Lifecycle" and "Transports". */
+
+#include <stdbool.h>
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+
+enum rpc_code {
+    RPC_PARSE_ERROR = -32700,
+    RPC_INVALID_REQUEST = -32600,
+    RPC_METHOD_NOT_FOUND = -32601,
+    RPC_INVALID_PARAMS = -32602,
+    RPC_INTERNAL_ERROR = -32603,
+    RPC_HEADER_MISMATCH = -32020,
+    RPC_UNSUPPORTED_VERSION = -32022,
+};
+
+/* The oldest first. */
+enum rpc_revision { RPC_2025_06_18, RPC_2025_11_25, RPC_2026_07_28, RPC_REVISION_COUNT };
+
+/* Its name: "2026-07-28". */
+const char *rpc_revision_name(enum rpc_revision revision);
+/* Returns: RPC_REVISION_COUNT: there is none of that name. */
+enum rpc_revision rpc_revision_find(struct parley_bytes name);
+
+/* Headers of the request; NULL when absent. */
+struct rpc_headers {
+    const char *version; /* MCP-Protocol-Version */
+    const char *method;  /* Mcp-Method */
+    const char *name;    /* Mcp-Name */
+};
+
+/* Owns: all bytes are borrowed from the text or are in the arena; data NULL: absent. */
+struct rpc {
+    enum rpc_revision revision;
+    struct parley_bytes id; /* as it was written; absent from a notification */
+    struct parley_bytes method;
+    struct parley_bytes name;      /* params.name; of resources/read params.uri */
+    struct parley_bytes arguments; /* params.arguments: an object, as it was written */
+    struct parley_bytes version;   /* params.protocolVersion */
+    struct parley_bytes traceparent, progress_token; /* of _meta; the token as it was written */
+};
+
+struct rpc_error {
+    enum rpc_code code;
+    unsigned status;               /* of the answer in HTTP */
+    const char *message;           /* static */
+    struct parley_bytes requested; /* of RPC_UNSUPPORTED_VERSION; borrowed as the members of rpc */
+};
+
+/* Whether its client speaks the revisions without a handshake. */
+static inline bool rpc_is_modern(const struct rpc *rpc) {
+    return rpc->revision >= RPC_2026_07_28;
+}
+
+/* Returns: false: it is refused with *error; `out` has the id, where that could be read. */
+bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,
+              struct parley_arena *arena, struct rpc *out, struct rpc_error *error);
+
+/* Appends the answer to a message that is refused. */
+void rpc_write_error(struct parley_buffer *out, const struct rpc *rpc,
+                     const struct rpc_error *error);
+/* Appends the beginning of a result, after which its members follow, each with a comma before it.
+ * `server_version`: of the server. */
+void rpc_begin_result(struct parley_buffer *out, const struct rpc *rpc, const char *server_version);
+void rpc_end_result(struct parley_buffer *out);
+/* ,"ttlMs":…,"cacheScope":…: of a result that clients may keep. */
+void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private);

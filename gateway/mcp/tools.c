@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What is the same for all tools: lists and arguments. */
+
+#include "tools.h"
+
+#include <assert.h>
+#include <math.h>
+
+const struct tool *tool_find(struct parley_bytes name) {
+    for (const struct tool *const *tool = tools; *tool != NULL; tool++) {
+        if (parley_bytes_equal(name, parley_bytes_of((*tool)->name))) {
+            return *tool;
+        }
+    }
+    return NULL;
+}
+
+/* ---- permissions ---- */
+
+static bool is_for(const struct tool *tool, const struct parley_protocol *protocol) {
+    return tool->is_for == NULL || tool->is_for(protocol);
+}
+
+static bool is_allowed_for(const struct tool *tool, const struct scopes *scopes,
+                           const struct parley_protocol *protocol) {
+    return is_for(tool, protocol) && (!tool->needs_send || scopes_may_send(scopes, protocol)) &&
+           (!tool->needs_read || scopes_may_read(scopes, protocol));
+}
+
+bool tool_is_allowed(const struct tool *tool, const struct scopes *scopes) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (is_allowed_for(tool, scopes, parley_protocols[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- descriptions ---- */
+
+static void write_texts(struct parley_buffer *out, const char *const *texts) {
+    parley_buffer_text(out, "\"type\":\"string\",\"enum\":[");
+    for (size_t i = 0; texts[i] != NULL; i++) {
+        parley_buffer_text(out, i > 0 ? "," : "");
+        parley_buffer_json(out, parley_bytes_of(texts[i]));
+    }
+    parley_buffer_char(out, ']');
+}
+
+static void write_protocols(struct parley_buffer *out, const struct tool *tool,
+                            const struct scopes *scopes) {
+    const char *before = "";
+    parley_buffer_text(out, "\"type\":\"string\",\"enum\":[");
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (is_allowed_for(tool, scopes, parley_protocols[i])) {
+            parley_buffer_format(out, "%s\"%s\"", before, parley_protocols[i]->name);
+            before = ",";
+        }
+    }
+    parley_buffer_char(out, ']');
+}
+
+static void write_type(struct parley_buffer *out, const struct tool *tool,
+                       const struct tool_parameter *parameter, const struct scopes *scopes) {
+    switch (parameter->value) {
+    case TOOL_PROTOCOL:
+        write_protocols(out, tool, scopes);
+        break;
+    case TOOL_TEXT:
+    case TOOL_WORD:
+        parley_buffer_text(out, "\"type\":\"string\"");
+        break;
+    case TOOL_CHOICE:
+        write_texts(out, parameter->choices);
+        break;
+    case TOOL_TEXTS:
+        parley_buffer_text(out, "\"type\":\"array\",\"items\":{\"type\":\"string\"}");
+        break;
+    case TOOL_COUNT:
+        parley_buffer_format(out, "\"type\":\"integer\",\"minimum\":%u,\"maximum\":%u",
+                             parameter->minimum, parameter->maximum);
+        break;
+    case TOOL_OBJECT:
+        parley_buffer_text(out, "\"type\":\"object\"");
+        break;
+    case TOOL_MESSAGE:
+        parley_buffer_text(out, "\"type\":[\"object\",\"string\"]");
+        break;
+    }
+}
+
+static void write_input_schema(struct parley_buffer *out, const struct tool *tool,
+                               const struct scopes *scopes) {
+    const char *before = "";
+    parley_buffer_text(out, "{\"type\":\"object\",\"properties\":{");
+    for (const struct tool_parameter *at = tool->parameters; at->name != NULL; at++) {
+        parley_buffer_format(out, "%s\"%s\":{", before, at->name);
+        write_type(out, tool, at, scopes);
+        parley_buffer_text(out, ",\"description\":");
+        parley_buffer_json(out, parley_bytes_of(at->description));
+        parley_buffer_char(out, '}');
+        before = ",";
+    }
+    parley_buffer_text(out, "},\"required\":[");
+    before = "";
+    for (const struct tool_parameter *at = tool->parameters; at->name != NULL; at++) {
+        if (at->is_required) {
+            parley_buffer_format(out, "%s\"%s\"", before, at->name);
+            before = ",";
+        }
+    }
+    parley_buffer_text(out, "],\"additionalProperties\":false}");
+}
+
+/* Its root admits refusals, which clients check as well. */
+static void write_output_schema(struct parley_buffer *out, const struct tool *tool) {
+    parley_buffer_format(out, "{\"type\":\"object\",\"properties\":{%s}}", tool->output);
+}
+
+static const char *text_of(bool is_so) {
+    return is_so ? "true" : "false";
+}
+
+void tool_describe(const struct tool *tool, const struct scopes *scopes,
+                   struct parley_buffer *out) {
+    parley_buffer_format(out, "{\"name\":\"%s\",\"title\":\"%s\",\"description\":", tool->name,
+                         tool->title);
+    parley_buffer_json(out, parley_bytes_of(tool->description));
+    parley_buffer_text(out, ",\"inputSchema\":");
+    write_input_schema(out, tool, scopes);
+    parley_buffer_text(out, ",\"outputSchema\":");
+    write_output_schema(out, tool);
+    parley_buffer_format(out,
+                         ",\"annotations\":{\"readOnlyHint\":%s,\"destructiveHint\":false,"
+                         "\"idempotentHint\":%s,\"openWorldHint\":%s}}",
+                         text_of(tool->is_read_only), text_of(tool->is_idempotent),
+                         text_of(!tool->is_read_only));
+}
+
+/* ---- arguments ---- */
+
+const struct json_field *tool_argument(const struct tool_call *call, const char *name) {
+    size_t i = 0;
+    while (strcmp(call->tool->parameters[i].name, name) != 0) {
+        i++;
+    }
+    return &call->arguments[i];
+}
+
+static bool is_word(struct parley_bytes text) {
+    bool is_visible = text.length > 0;
+    for (size_t i = 0; i < text.length; i++) {
+        is_visible = is_visible && text.data[i] > 0x20 && text.data[i] < 0x7F;
+    }
+    return is_visible;
+}
+
+static bool is_choice(const char *const *choices, struct parley_bytes text) {
+    size_t i = 0;
+    while (choices[i] != NULL && !parley_bytes_equal(text, parley_bytes_of(choices[i]))) {
+        i++;
+    }
+    return choices[i] != NULL;
+}
+
+static bool is_text(void *context, const struct parley_value *value) {
+    (void)context;
+    return value->kind == PARLEY_STRING;
+}
+
+static bool fits(const struct tool_call *call, const struct tool_parameter *parameter,
+                 const struct json_field *value) {
+    const bool is_string = value->kind == PARLEY_STRING;
+    switch (parameter->value) {
+    case TOOL_PROTOCOL:
+        return is_string && call->protocol != NULL && is_for(call->tool, call->protocol);
+    case TOOL_TEXT:
+        return is_string;
+    case TOOL_WORD:
+        return is_string && is_word(value->text);
+    case TOOL_CHOICE:
+        return is_string && is_choice(parameter->choices, value->text);
+    case TOOL_TEXTS:
+        return json_fields_each_item(value->raw, call->arena, is_text, NULL);
+    case TOOL_COUNT:
+        return value->kind == PARLEY_NUMBER && value->number == floor(value->number) &&
+               value->number >= parameter->minimum && value->number <= parameter->maximum;
+    case TOOL_OBJECT:
+        return value->kind == PARLEY_OBJECT;
+    case TOOL_MESSAGE:
+        return is_string || value->kind == PARLEY_OBJECT;
+    }
+    return false;
+}
+
+/* Says what is expected, by the schema that the client has. */
+static void blame(const struct tool *tool, const struct tool_parameter *parameter,
+                  const char *trouble, struct parley_buffer *fault) {
+    parley_buffer_format(fault, "The argument `%s` of %s %s; its schema is {", parameter->name,
+                         tool->name, trouble);
+    write_type(fault, tool, parameter, &SCOPES_ALL);
+    parley_buffer_text(fault, "}.");
+}
+
+static bool check_arguments(const struct tool_call *call, struct parley_buffer *fault) {
+    const struct tool_parameter *parameters = call->tool->parameters;
+    for (size_t i = 0; parameters[i].name != NULL; i++) {
+        const struct json_field *value = &call->arguments[i];
+        if (value->kind == PARLEY_ABSENT && parameters[i].is_required) {
+            blame(call->tool, &parameters[i], "is missing", fault);
+            return false;
+        }
+        if (value->kind != PARLEY_ABSENT && !fits(call, &parameters[i], value)) {
+            blame(call->tool, &parameters[i], "does not fit", fault);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Clients write null for what they leave out. */
+static void forget_nulls(struct tool_call *call, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (call->arguments[i].kind == PARLEY_NULL) {
+            call->arguments[i].kind = PARLEY_ABSENT;
+        }
+    }
+}
+
+static void find_protocol(struct tool_call *call, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        if (call->tool->parameters[i].value == TOOL_PROTOCOL &&
+            call->arguments[i].kind == PARLEY_STRING) {
+            call->protocol = parley_protocol_find(call->arguments[i].text);
+        }
+    }
+}
+
+bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
+                         struct parley_arena *arena, struct tool_call *out,
+                         struct parley_buffer *fault) {
+    struct parley_bytes unknown;
+    size_t count = 0;
+    *out = (struct tool_call){.tool = tool, .arena = arena};
+    for (; tool->parameters[count].name != NULL; count++) {
+        assert(count < TOOL_PARAMETERS_MAX);
+        out->arguments[count].name = tool->parameters[count].name;
+    }
+    if (arguments.data == NULL) {
+        arguments = PARLEY_BYTES("{}");
+    }
+    if (json_fields_read(arguments, out->arguments, count, arena, &unknown) != JSON_FIELDS_READ) {
+        parley_buffer_format(fault, "An argument of %s is there twice.", tool->name);
+        return false;
+    }
+    if (unknown.data != NULL) {
+        parley_buffer_format(fault, "%s has no argument `%.*s`.", tool->name,
+                             (int)(unknown.length < 64 ? unknown.length : 64), unknown.data);
+        return false;
+    }
+    forget_nulls(out, count);
+    find_protocol(out, count);
+    return check_arguments(out, fault);
+}
+
+/* ---- requests ---- */
+
+void tool_request_init(struct tool_request *request) {
+    *request = (struct tool_request){0};
+    parley_buffer_init(&request->target);
+    parley_buffer_init(&request->body);
+    parley_buffer_init(&request->answer);
+}
+
+void tool_request_finish(struct tool_request *request) {
+    parley_buffer_finish(&request->target);
+    parley_buffer_finish(&request->body);
+    parley_buffer_finish(&request->answer);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The tools as a table: what a model reads of them, which arguments they take, and which request to
+ * which address of this server a call becomes. From a row come its entry in tools/list and the
+ * check of its arguments. */
+
+#include <parley/arena.h>
+#include <parley/buffer.h>
+#include <parley/protocol.h>
+
+#include "json_fields.h"
+#include "scopes.h"
+
+enum { TOOL_PARAMETERS_MAX = 8 };
+
+enum tool_value {
+    TOOL_PROTOCOL, /* the name of a protocol that the tool is for */
+    TOOL_TEXT,
+    TOOL_WORD,   /* a text that can be in a header: visible ASCII */
+    TOOL_CHOICE, /* one of `choices` */
+    TOOL_TEXTS,  /* a list of texts */
+    TOOL_COUNT,  /* an integer from `minimum` to `maximum` */
+    TOOL_OBJECT,
+    TOOL_MESSAGE, /* an object, or a text that holds one */
+};
+
+struct tool_parameter {
+    const char *name;
+    const char *description;
+    enum tool_value value;
+    bool is_required;
+    unsigned minimum, maximum;  /* TOOL_COUNT */
+    const char *const *choices; /* TOOL_CHOICE; NULL-terminated */
+};
+
+/* The arguments of a call, in the order of the tool's parameters. */
+struct tool_call {
+    const struct tool *tool;
+    const struct parley_protocol *protocol; /* NULL: the tool has no argument for it */
+    struct json_field arguments[TOOL_PARAMETERS_MAX];
+    struct parley_arena *arena;
+};
+
+/* What a call becomes. */
+struct tool_request {
+    const char *method;          /* static; NULL: `answer` is the result */
+    struct parley_buffer target; /* path and query */
+    struct parley_buffer body;
+    const char *content_type;    /* of the body; static */
+    unsigned wait_s;             /* 0: the answer comes as soon as it can */
+    struct parley_bytes key;     /* Idempotency-Key; data NULL: none */
+    struct parley_buffer answer; /* a JSON object */
+};
+
+struct tool {
+    const char *name, *title;
+    const char *description;
+    const struct tool_parameter *parameters; /* name NULL ends them */
+    const char *output; /* the properties of its results, JSON Schema: "seq":{"type":"integer"},… */
+    bool needs_send, needs_read; /* the scopes of a protocol, without which it is not listed */
+    bool is_read_only, is_idempotent;
+    bool (*is_for)(const struct parley_protocol *protocol); /* NULL: for all */
+    /* Returns: NULL, or what is wrong with the arguments, a sentence (static). */
+    const char *(*ask)(const struct tool_call *call, struct tool_request *out);
+    const char *nothing; /* the result, where the answer has no body (204); JSON */
+};
+
+/* NULL ends them. */
+extern const struct tool *const tools[];
+
+/* NULL: there is none of that name. */
+const struct tool *tool_find(struct parley_bytes name);
+
+/* Whether who has these scopes may call it, for one protocol at least. */
+bool tool_is_allowed(const struct tool *tool, const struct scopes *scopes);
+
+/* Appends its entry in tools/list. */
+void tool_describe(const struct tool *tool, const struct scopes *scopes, struct parley_buffer *out);
+
+/* Reads and checks the arguments (data NULL: none).  Owns: they are borrowed from the text or are
+ * in the arena.  Returns: false, with a sentence that says what is wrong and what is expected. */
+bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
+                         struct parley_arena *arena, struct tool_call *out,
+                         struct parley_buffer *fault);
+
+/* An argument by its name, which the tool has; of the kind PARLEY_ABSENT if it was not given. */
+const struct json_field *tool_argument(const struct tool_call *call, const char *name);
+
+void tool_request_init(struct tool_request *request);
+void tool_request_finish(struct tool_request *request);

@@ -1,0 +1,342 @@
+// SPDX-License-Identifier: Apache-2.0
+// POST /mcp: the official clients of two revisions, and what is answered to messages that they would
+// not send.
+
+import assert from 'node:assert/strict';
+import { createRequire } from 'node:module';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { get, post, request } from './lib/http.mjs';
+import { CLIENTS, MODERN, legacyRequest, modernRequest, rpc } from './lib/mcp.mjs';
+import { lastSequence, storedMessage } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { createToken } from './lib/tokens.mjs';
+import { assertProblem, brokenClaim, claim } from './lib/vlp.mjs';
+
+const require = createRequire(import.meta.url);
+const Ajv = require('ajv/dist/2020').default;
+const ajv = new Ajv({ strict: false });
+
+const namesOf = ({ tools }) => tools.map(({ name }) => name);
+const waiting = async (server) =>
+  Number(/^parley_tasks_waiting (\d+)/m.exec((await get(server, '/metrics')).text)?.[1]);
+
+// A result: its object, which is its text as well, and fits the schema of its tool.
+async function resultOf(client, name, args) {
+  const { tools } = await client.listTools();
+  const result = await client.callTool({ name, arguments: args });
+  assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent);
+  const { outputSchema } = tools.find((tool) => tool.name === name);
+  assert.ok(ajv.validate(outputSchema, result.structuredContent), ajv.errorsText());
+  return result;
+}
+
+async function accepted(client, name, args) {
+  const result = await resultOf(client, name, args);
+  assert.ok(!result.isError, result.content[0].text);
+  return result.structuredContent;
+}
+
+async function refused(client, name, args) {
+  const result = await resultOf(client, name, args);
+  assert.equal(result.isError, true, result.content[0].text);
+  assert.match(result.structuredContent.type, /^\/problems\//);
+  assert.match(result.structuredContent.advice, /^[A-Z].*\.$/);
+  return result.structuredContent;
+}
+
+for (const { revision, isThere, connect, call, cancel } of CLIENTS) {
+  describe(`the official client of ${revision}`, { skip: !isThere && 'it needs Node 20' }, () => {
+    const its = useParley();
+
+    it('is told who answers and what there is', async (t) => {
+      const client = await connect(t, its.parley);
+      assert.equal(client.getServerVersion().name, 'parley');
+      assert.deepEqual(client.getServerCapabilities(), { tools: {}, prompts: {} });
+      assert.match(client.getInstructions(), /explain/);
+      assert.deepEqual(await client.listPrompts(), await client.listPrompts());
+      assert.deepEqual((await client.listPrompts()).prompts, []);
+    });
+
+    it('lists tools whose schemas are schemas, in one order always', async (t) => {
+      const client = await connect(t, its.parley);
+      const list = await client.listTools();
+      assert.deepEqual(namesOf(list), ['send', 'check', 'next_task', 'explain']);
+      for (const { inputSchema, outputSchema } of list.tools) {
+        ajv.compile(inputSchema);
+        ajv.compile(outputSchema);
+      }
+      const again = await connect(t, its.parley);
+      assert.deepEqual((await again.listTools()).tools, list.tools);
+    });
+
+    it('sends a message, which is stored as it was written', async (t) => {
+      const client = await connect(t, its.parley);
+      const message = claim();
+      const receipt = await accepted(client, 'send', { protocol: 'vlp', message });
+      assert.equal(receipt.seq, await lastSequence(its.nats));
+      assert.deepEqual(JSON.parse((await storedMessage(its.nats, receipt.seq)).payload), message);
+    });
+
+    it('has ids and times filled in', async (t) => {
+      const client = await connect(t, its.parley);
+      const { id, timestamp, ...message } = claim();
+      const receipt = await accepted(client, 'send', { protocol: 'vlp', message });
+      assert.match(receipt.id, /^[0-9a-f-]{36}$/);
+    });
+
+    it('sends once what it sends twice with one key', async (t) => {
+      const client = await connect(t, its.parley);
+      const args = { protocol: 'vlp', message: claim(), key: `k-${revision}` };
+      const first = await accepted(client, 'send', args);
+      const second = await accepted(client, 'send', args);
+      assert.deepEqual([second.seq, second.duplicate], [first.seq, true]);
+    });
+
+    it('is told what breaks a rule, and what to do', async (t) => {
+      const client = await connect(t, its.parley);
+      const problem = await refused(client, 'send', { protocol: 'vlp', message: brokenClaim() });
+      assert.equal(problem.type, '/problems/invalid-message');
+      for (const { rule, hint } of problem.violations) assert.ok(rule && hint);
+    });
+
+    it('has a message checked: faults are no error', async (t) => {
+      const client = await connect(t, its.parley);
+      const good = await accepted(client, 'check', { protocol: 'vlp', message: claim() });
+      assert.equal(good.valid, true);
+      const bad = await accepted(client, 'check', { protocol: 'vlp', message: brokenClaim() });
+      assert.equal(bad.valid, false);
+      assert.ok(bad.violations.length > 0);
+    });
+
+    it('is told which argument does not fit', async (t) => {
+      const client = await connect(t, its.parley);
+      const { detail } = await refused(client, 'check', { protocol: 'vlp', message: 7 });
+      assert.match(detail, /`message` of check does not fit/);
+    });
+
+    it('takes a task that waits for it, and none that is not there', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `a-${revision}`;
+      assert.deepEqual(await accepted(client, 'next_task', { agent }), { task: null });
+      const sent = taskRequest('security.scan', { to: agent });
+      await sendTask(its.parley, sent);
+      const { task, claim: receipt } = await accepted(client, 'next_task', { agent });
+      assert.deepEqual(task, sent);
+      assert.equal(receipt.type, 'task.claimed');
+    });
+
+    it('waits for a task, and gets it when it comes', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `w-${revision}`;
+      const call = accepted(client, 'next_task', { agent, wait: 300 });
+      await until('it waits', async () => (await waiting(its.parley)) === 1);
+      const sent = taskRequest('security.scan', { to: agent });
+      await sendTask(its.parley, sent);
+      assert.deepEqual((await call).task, sent);
+    });
+
+    it('closes what it waits for, and no task is claimed for it', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `c-${revision}`;
+      const controller = new AbortController();
+      const params = { name: 'next_task', arguments: { agent, wait: 300 } };
+      const made = call(client, params, { signal: controller.signal });
+      await until('it waits', async () => (await waiting(its.parley)) === 1);
+      cancel(client, controller);
+      await assert.rejects(made);
+      await until('it waits no more', async () => (await waiting(its.parley)) === 0);
+      await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
+      const another = await connect(t, its.parley);
+      assert.notEqual((await accepted(another, 'next_task', { agent })).task, null);
+    });
+
+    it('gets the reply to a task that it sends', async (t) => {
+      const client = await connect(t, its.parley);
+      const message = taskRequest('security.scan');
+      const sent = accepted(client, 'send', { protocol: 'roundtable', message, wait: 300 });
+      const agent = `r-${revision}`;
+      await accepted(client, 'next_task', { agent, wait: 300 });
+      const result = taskResult(message.id, { from: agent });
+      await accepted(client, 'send', { protocol: 'roundtable', message: result });
+      const { receipt, reply } = await sent;
+      assert.equal(receipt.id, message.id);
+      assert.deepEqual(reply.data, result);
+    });
+  });
+}
+
+describe('a message to /mcp', () => {
+  const its = useParley();
+  const named = { protocol: 'vlp' };
+  const ping = legacyRequest('ping');
+  const list = modernRequest('tools/list');
+  const call = (name, args) => modernRequest('tools/call', { name, arguments: args });
+
+  for (const [what, message, options, status, code] of [
+    ['that is no JSON', '{"jsonrpc":', {}, 400, -32700],
+    ['in a batch', JSON.stringify([ping]), {}, 400, -32600],
+    ['without a method', { jsonrpc: '2.0', id: 1 }, {}, 400, -32600],
+    ['of a version to come', modernRequest('tools/list', {}, '2999-01-01'), { headers: { 'MCP-Protocol-Version': '2999-01-01' } }, 400, -32022],
+    ['of an old version', ping, { headers: { 'MCP-Protocol-Version': '2024-11-05' } }, 400, -32022],
+    ['with a modern header and no _meta', ping, { headers: { 'MCP-Protocol-Version': MODERN } }, 400, -32602],
+    ['without its version in the header', list, { headers: { 'MCP-Protocol-Version': null } }, 400, -32020],
+    ['with another version in the header', list, { headers: { 'MCP-Protocol-Version': '2025-11-25' } }, 400, -32020],
+    ['without its method in the header', list, { headers: { 'Mcp-Method': null } }, 400, -32020],
+    ['with another method in the header', list, { headers: { 'Mcp-Method': 'ping' } }, 400, -32020],
+    ['without its name in the header', call('explain', named), { headers: { 'Mcp-Name': null } }, 400, -32020],
+    ['with another name in the header', call('explain', named), { headers: { 'Mcp-Name': 'send' } }, 400, -32020],
+    ['for a method that there is not', modernRequest('tools/lists'), {}, 404, -32601],
+    ['for ping, which is gone', modernRequest('ping'), {}, 404, -32601],
+    ['for initialize, which is gone', modernRequest('initialize'), {}, 404, -32601],
+    ['for a method that an earlier revision has not', legacyRequest('server/discover'), {}, 200, -32601],
+    ['for a tool that there is not', call('sned', named), {}, 200, -32602],
+  ]) {
+    it(`${what} is refused with ${code}`, async () => {
+      const answer = await rpc(its.parley, message, options);
+      assert.deepEqual([answer.status, answer.json.error?.code], [status, code], answer.text);
+      assert.equal(answer.json.id, message.id);
+    });
+  }
+
+  it('of an unknown version is told which there are', async () => {
+    const headers = { 'MCP-Protocol-Version': '1999-01-01' };
+    const refusal = await rpc(its.parley, modernRequest('tools/list', {}, '1999-01-01'), { headers });
+    const { supported, requested } = refusal.json.error.data;
+    const found = await rpc(its.parley, modernRequest('server/discover'));
+    assert.deepEqual(supported, found.json.result.supportedVersions);
+    assert.equal(requested, '1999-01-01');
+  });
+
+  it('that is a notification is taken, without an answer', async () => {
+    for (const method of ['notifications/initialized', 'notifications/cancelled', 'notifications/x']) {
+      const { status, text } = await rpc(its.parley, { jsonrpc: '2.0', method });
+      assert.deepEqual([status, text], [202, '']);
+    }
+  });
+
+  it('begins a session of the version that it asks for, without a session id', async () => {
+    for (const [asked, given] of [
+      ['2025-06-18', '2025-06-18'],
+      ['2025-11-25', '2025-11-25'],
+      ['2024-11-05', '2025-11-25'],
+      [MODERN, '2025-11-25'],
+    ]) {
+      const params = { protocolVersion: asked, capabilities: {}, clientInfo: { name: 'x', version: '1' } };
+      const answer = await rpc(its.parley, legacyRequest('initialize', params));
+      assert.equal(answer.json.result.protocolVersion, given);
+      assert.equal(answer.headers['mcp-session-id'], undefined);
+    }
+    assert.deepEqual(Object.keys((await rpc(its.parley, ping)).json.result), ['_meta']);
+  });
+
+  it('has in the newest revision what its results must have', async () => {
+    for (const method of ['server/discover', 'tools/list', 'prompts/list']) {
+      const { result } = (await rpc(its.parley, modernRequest(method))).json;
+      assert.equal(result.resultType, 'complete');
+      assert.equal(result._meta['io.modelcontextprotocol/serverInfo'].name, 'parley');
+      assert.ok(result.ttlMs >= 0);
+      assert.equal(result.cacheScope, 'public');
+    }
+    const { result } = (await rpc(its.parley, call('explain', named))).json;
+    assert.equal(result.resultType, 'complete');
+    assert.equal(result.ttlMs, undefined);
+  });
+
+  it('is the only thing that is taken there', async () => {
+    for (const method of ['GET', 'DELETE', 'PUT']) {
+      const answer = await request(its.parley, method, '/mcp');
+      assertProblem(answer, 405, 'method-not-allowed');
+      assert.equal(answer.headers.allow, 'POST, OPTIONS');
+    }
+    assertProblem(await post(its.parley, '/mcp', '{}', { type: 'text/plain' }), 415, 'unsupported-media-type');
+    const headers = { Accept: 'text/html' };
+    assertProblem(await rpc(its.parley, ping, { headers }), 406, 'not-acceptable');
+    const large = `{"jsonrpc":"2.0","id":1,"method":"${'x'.repeat(9 << 20)}"}`;
+    assertProblem(await rpc(its.parley, large), 413, 'too-large');
+  });
+
+  it('of a page of another site, or for another host, is refused', async () => {
+    const headers = { Origin: 'https://evil.example' };
+    assertProblem(await rpc(its.parley, ping, { headers }), 403, 'cross-origin');
+    const host = { Host: 'evil.example' };
+    assertProblem(await rpc(its.parley, ping, { headers: host }), 421, 'misdirected-request');
+  });
+
+  it('is answered by an event to who reads nothing else', async () => {
+    const answer = await rpc(its.parley, ping, { headers: { Accept: 'text/event-stream' } });
+    assert.match(answer.headers['content-type'], /^text\/event-stream/);
+    const data = /^data: (.*)$/m.exec(answer.text)[1];
+    assert.equal(JSON.parse(data).id, ping.id);
+  });
+
+  it('that waits is answered in JSON to who reads no events', async () => {
+    const agent = 'json-only';
+    const headers = { Accept: 'application/json' };
+    const waits = rpc(its.parley, call('next_task', { agent, wait: 300 }), { headers });
+    await until('it waits', async () => (await waiting(its.parley)) === 1);
+    await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
+    const { json } = await waits;
+    assert.equal(json.result.structuredContent.task.to, agent);
+  });
+
+  it('belongs to the trace that its _meta names', async () => {
+    const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
+    const message = call('send', { protocol: 'vlp', message: claim() });
+    message.params._meta.traceparent = traceparent;
+    const { structuredContent } = (await rpc(its.parley, message)).json.result;
+    assert.equal(structuredContent.traceparent, traceparent);
+  });
+});
+
+describe('a server with tokens', () => {
+  it('lists what a token may call, and refuses the rest with the scope that is missing', async (t) => {
+    const file = join(temporaryFolder(), 'tokens');
+    const tokenOf = (name, allow) => createToken(file, name, allow);
+    const none = await tokenOf('metrics', 'metrics');
+    const sender = await tokenOf('sender', 'send:vlp');
+    const worker = await tokenOf('worker', 'send:roundtable,read:roundtable');
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const ask = async (token, message) => {
+      const headers = { Authorization: `Bearer ${token}` };
+      return (await rpc(server, message, { headers })).json.result;
+    };
+    for (const [token, names] of [
+      [none, ['explain']],
+      [sender, ['send', 'check', 'explain']],
+      [worker, ['send', 'check', 'next_task', 'explain']],
+    ]) {
+      const list = await ask(token, modernRequest('tools/list'));
+      assert.deepEqual(namesOf(list), names);
+      assert.equal(list.cacheScope, 'private');
+    }
+    const agent = { agent: 'x' };
+    for (const [token, name, args] of [
+      [none, 'send', { protocol: 'vlp', message: claim() }],
+      [sender, 'send', { protocol: 'roundtable', message: taskRequest('a.b') }],
+      [sender, 'next_task', agent],
+    ]) {
+      const result = await ask(token, modernRequest('tools/call', { name, arguments: args }));
+      assert.equal(result.isError, true);
+      assert.equal(result.structuredContent.type, '/problems/forbidden');
+    }
+    const bad = await rpc(server, modernRequest('tools/list'));
+    assertProblem(bad, 401, 'unauthenticated');
+    assert.match(bad.headers['www-authenticate'], /^Bearer /);
+  });
+
+  for (const { revision, isThere, connect } of CLIENTS) {
+    it(`serves the client of ${revision} that shows one`, { skip: !isThere }, async (t) => {
+      const file = join(temporaryFolder(), 'tokens');
+      const token = await createToken(file, 'sender', 'send:vlp');
+      const server = await parleyFor(t, { args: ['--tokens', file] });
+      const client = await connect(t, server, { token });
+      assert.deepEqual(namesOf(await client.listTools()), ['send', 'check', 'explain']);
+      await accepted(client, 'send', { protocol: 'vlp', message: claim() });
+      await assert.rejects(connect(t, server));
+    });
+  }
+});
