@@ -26,6 +26,9 @@ struct parley_pipe {
     const struct parley_codec *single; /* of the content of a frame */
     /* The side that the side `from` talks to.  Returns: static. */
     const char *(*other_side)(const char *from);
+    /* The code of a refusal by which that side says that it could not store a valid message of the
+     * type.  Returns: static; NULL: it has no code for that. */
+    const char *(*unstored_code)(unsigned type);
     /* Appends, as JSON, the message by which the other side says so; it is valid. */
     void (*write_refusal)(const struct parley_pipe_refusal *refusal, struct parley_buffer *out);
 };

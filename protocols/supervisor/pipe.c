@@ -15,6 +15,19 @@ static const char *other_side(const char *from) {
     return is_gerbil(from) ? "elixir" : "gerbil";
 }
 
+/* Those that the document names for Elixir. */
+static const char *unstored_code(unsigned type) {
+    switch (type) {
+    case SUPERVISOR_CHECKPOINT:
+        return "CHECKPOINT_FAILED";
+    case SUPERVISOR_WAL_ENTRY:
+    case SUPERVISOR_WAL_BATCH:
+        return "WAL_FULL";
+    default:
+        return NULL;
+    }
+}
+
 /* The two differ in what holds the rest: Elixir's has `details`, Gerbil's `context`. */
 static void write_refusal(const struct parley_pipe_refusal *refusal, struct parley_buffer *out) {
     parley_buffer_format(
@@ -32,5 +45,6 @@ const struct parley_pipe supervisor_pipe = {
     .codec = &supervisor_frames,
     .single = &supervisor_msgpack,
     .other_side = other_side,
+    .unstored_code = unstored_code,
     .write_refusal = write_refusal,
 };

@@ -11,7 +11,7 @@ import { authority } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { FRAMES_TYPE, frame, frames, framesOf } from './lib/frames.mjs';
 import { get, ndjson, post } from './lib/http.mjs';
-import { freePorts } from './lib/nats.mjs';
+import { freePorts, startNats } from './lib/nats.mjs';
 import { BINARY, parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
 import { pipeFor } from './lib/pipe.mjs';
 import { until } from './lib/poll.mjs';
@@ -26,6 +26,7 @@ const entry = (sequence, text = 'naïve ✓') => ({
   timestamp: 1705392000,
   data: { operation: 'state_update', params: { text }, sequence },
 });
+const checkpoint = (id) => ({ type: 'checkpoint', timestamp: 1705392000, data: { agent_state: { id } } });
 const shutdown = (reason) => ({ type: 'shutdown', timestamp: 1705392000, reason });
 
 // The events of an agent and its supervisor, once they can be read.
@@ -57,6 +58,9 @@ async function open(t, agent, side, server, ...more) {
 }
 
 const assertEnded = ({ code, stderr }) => assert.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+
+// [[frame, code]]: what a pipe has said of the frames of an agent.
+const codesOf = (pipe) => pipe.messages.map(({ error }) => [error.details.frame, error.code]);
 
 describe('parley pipe', () => {
   const its = useParley();
@@ -222,9 +226,53 @@ describe('parley pipe', () => {
   it('says what it could not send, once its time is over', async (t) => {
     const gone = { url: 'http://127.0.0.1:1' };
     const pipe = start(t, 'a', 'gerbil', gone, '--linger', '0');
-    const { code, stderr } = await pipe.end(frames([beat(1)]));
+    const { code, stderr } = await pipe.end(frames([beat(1), entry(2), checkpoint('c'), beat(4)]));
     assert.equal(code, 1);
     assert.match(stderr, /standard input has ended/);
+    assert.deepEqual(codesOf(pipe), [[2, 'WAL_FULL'], [3, 'CHECKPOINT_FAILED']]);
+    assert.match(pipe.messages[0].error.message, /not acknowledged/);
+    assert.ok(pipe.messages.every(({ error }) => error.details.again === undefined));
+  });
+
+  it('tells an agent which checkpoints and log entries are refused though they are valid', async (t) => {
+    const server = await parleyFor(t, { args: ['--wal', 'strict', '--body-max', '2m'] });
+    const pipe = start(t, 'full', 'gerbil', server);
+    const all = [entry(1), entry(5), checkpoint('z'.repeat(3 << 20)), { ...entry(7), type: 'wal_batch', data: [entry(7).data] }];
+    const invalid = [{ ...checkpoint('c'), data: [] }, { ...entry(2), data: {} }];
+    const { code } = await pipe.end(frames([...all, ...invalid, checkpoint('c'), entry(2)]));
+    assert.equal(code, 0);
+    assert.deepEqual(codesOf(pipe), [
+      [2, 'WAL_FULL'],
+      [3, 'CHECKPOINT_FAILED'],
+      [4, 'WAL_FULL'],
+      [5, 'INVALID_MESSAGE'],
+      [6, 'INVALID_MESSAGE'],
+    ]);
+    const [gap, tooLarge] = pipe.messages.map(({ error }) => error.details.problem);
+    assert.deepEqual([gap.type, gap.expected], ['/problems/wal-gap', 2]);
+    assert.equal(tooLarge.status, 413);
+    const types = (await stored(server, 'full')).map(({ type }) => type);
+    assert.deepEqual(types, ['supervisor.wal_entry', 'supervisor.checkpoint', 'supervisor.wal_entry']);
+  });
+
+  it('tells an agent once which checkpoints and log entries wait for NATS, and stores them', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const server = await parleyFor(t, { nats: nats.url, args: ['--bus-patience', '100ms'] });
+    const pipe = await open(t, 'waits', 'gerbil', server);
+    await nats.kill();
+    await pipe.write(frames([entry(1), beat(2), checkpoint('c')]));
+    await pipe.reads(2);
+    const written = pipe.write(frames([entry(2), checkpoint('z'.repeat(2 << 20))])); // taken later
+    const again = await nats.restart();
+    atEnd(t, () => again.stop());
+    await written;
+    await isStored(server, 'waits', 6);
+    assert.equal((await pipe.end()).code, 0);
+    const codes = codesOf(pipe);
+    assert.deepEqual(codes.slice(0, 2), [[2, 'WAL_FULL'], [4, 'CHECKPOINT_FAILED']]);
+    assert.equal(new Set(codes.map(([frame]) => frame)).size, codes.length, 'each once');
+    assert.ok(pipe.messages.every(({ error }) => error.details.again && error.details.problem.status >= 500));
   });
 
   it('sees the end of a file', { timeout: LIMIT_MS }, async () => {
@@ -250,6 +298,36 @@ describe('parley pipe, behind a proxy', () => {
     assert.match(stderr, /standard input has ended/);
   });
 
+  it('tells an agent once what waits, however often it is sent, and not of what a proxy says', async (t) => {
+    const problem = { type: '/problems/bus-unavailable', title: 'T', status: 503, detail: 'D' };
+    const line = (number) => `${JSON.stringify({ line: number, status: 'failed', problem })}\n`;
+    const answers = [
+      (response) => response.writeHead(502).end('<html>Bad gateway</html>'),
+      (response) => response.writeHead(429).end(JSON.stringify({ ...problem, status: 429 })),
+      (response) => response.end(`${line(2)}{"summary":{}}\n`),
+      (response) => response.writeHead(503).end(JSON.stringify(problem)),
+      (response) => response.end(`${line(1)}{"summary":{}}\n`),
+      (response) => response.end('{"summary":{"received":1}}\n'),
+    ];
+    const bodies = [];
+    const proxy = createServer(async (request, response) => {
+      if (request.method === 'GET') return response.write('{"type":"parley.open","resume":"S:1:0"}\n');
+      bodies.push(Buffer.concat(await request.toArray()));
+      return answers[Math.min(bodies.length, answers.length) - 1](response);
+    });
+    await new Promise((resolve) => { proxy.listen(0, '127.0.0.1', resolve); });
+    atEnd(t, () => proxy.closeAllConnections());
+    atEnd(t, () => proxy.close());
+    const pipe = start(t, 'a', 'gerbil', { url: `http://127.0.0.1:${proxy.address().port}` });
+    const { code, stderr } = await pipe.end(frames([beat(1), checkpoint('c')]));
+    assert.equal(code, 0, stderr);
+    assert.deepEqual(bodies.map((body) => framesOf(body).length), [2, 2, 2, 1, 1, 1]);
+    assert.deepEqual(pipe.messages.map(({ error }) => error), [
+      { code: 'CHECKPOINT_FAILED', message: 'T: D', details: { frame: 2, problem, again: true } },
+    ]);
+    assert.match(stderr, /cannot send to .*: HTTP.1.1 502 .*; trying again\n.*can send to .* again/);
+  });
+
   it('sends again, less at once, and says what is refused without a reason', async (t) => {
     const bodies = [];
     const proxy = createServer(async (request, response) => {
@@ -270,7 +348,7 @@ describe('parley pipe, behind a proxy', () => {
     const large = [entry(4, 'x'.repeat(9000)), entry(5, 'y'.repeat(2 << 20))];
     const { code, stderr } = await pipe.end(frames([...small, ...large]));
     assert.equal(code, 0, stderr);
-    assert.deepEqual(pipe.messages.map(({ error }) => error.details.frame), [4, 5]);
+    assert.deepEqual(codesOf(pipe), [[4, 'WAL_FULL'], [5, 'WAL_FULL']]);
     const stored = bodies.slice(2).filter((body) => body.length < 9000 && framesOf(body).length === 1);
     assert.deepEqual(stored.map((body) => framesOf(body)[0]), small);
     assert.match(stderr, /cannot send to .*: HTTP.1.1 503 .*; trying again\n.*can send to .* again/);

@@ -215,7 +215,7 @@ static void forget_request(struct http_client *client) {
     parley_buffer_clear(&client->received);
     client->headers = NULL;
     client->status = 0;
-    client->error[0] = client->status_line[0] = '\0';
+    client->error[0] = client->status_line[0] = client->text[0] = '\0';
     client->has_head = client->is_over = client->has_failed = client->is_given = false;
 }
 
@@ -277,7 +277,7 @@ bool http_client_receive(struct http_client *client, int64_t wait_ms, struct par
 }
 
 const char *http_client_body(struct http_client *client) {
-    size_t length = 0;
+    size_t length = strlen(client->text); /* that an earlier call has received */
     struct parley_bytes piece;
     while (length < sizeof client->text - 1 && http_client_receive(client, 0, &piece) &&
            piece.length > 0) {

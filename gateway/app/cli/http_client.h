@@ -72,8 +72,8 @@ const char *http_client_header(const struct http_client *client, const char *nam
  * head; an empty one is the end. Owns: *out is borrowed until the next call. Returns: false, with a
  * reason in `error`, if the answer was cut off or the time has passed. */
 bool http_client_receive(struct http_client *client, int64_t wait_ms, struct parley_bytes *out);
-/* Receives the body as a string, or its first 16 KiB, instead of
- * http_client_receive.  Owns: borrowed from the client. */
+/* Receives the body as a string, or its first 16 KiB, instead of http_client_receive; a second call
+ * returns it again.  Owns: borrowed from the client. */
 const char *http_client_body(struct http_client *client);
 /* Prints, as an error message, `what`, the line with the status, the detail of a problem that the
  * body is, and `advice`. Reads the body, as http_client_body. */

@@ -31,6 +31,7 @@ static int append(const char *text, size_t length, void *buffer) {
 }
 
 static void begin(struct pipe_answer *answer, uint64_t number) {
+    answer->is_invalid = false;
     parley_buffer_clear(&answer->message);
     parley_buffer_clear(&answer->details);
     parley_buffer_text(&answer->details, "{\"frame\":");
@@ -40,7 +41,6 @@ static void begin(struct pipe_answer *answer, uint64_t number) {
 static void write_detail(struct pipe_answer *answer, const char *name, const json_t *value) {
     parley_buffer_format(&answer->details, ",\"%s\":", name);
     json_dump_callback(value, append, &answer->details, JSON_COMPACT | JSON_ENCODE_ANY);
-    parley_buffer_char(&answer->details, '}');
 }
 
 /* The first that is an error: "IPC-003 at /type: …". */
@@ -60,25 +60,24 @@ static void name_violation(struct pipe_answer *answer, const json_t *violations)
 
 static enum pipe_result read_invalid(struct pipe_answer *answer, const json_t *result) {
     const json_t *violations = json_object_get(result, "violations");
+    answer->is_invalid = true;
     name_violation(answer, violations);
     write_detail(answer, "violations", violations);
+    parley_buffer_char(&answer->details, '}');
     return json_is_array(violations) ? PIPE_RESULT_REFUSED : PIPE_RESULT_OTHER;
 }
 
-static void write_problem(struct pipe_answer *answer, const json_t *problem) {
-    parley_buffer_format(&answer->message, "%s: %s", text_of(problem, "title"),
-                         text_of(problem, "detail"));
-    write_detail(answer, "problem", problem);
-}
-
-static enum pipe_result read_failed(struct pipe_answer *answer, const json_t *result) {
-    const json_t *problem = json_object_get(result, "problem");
+static enum pipe_result read_problem(struct pipe_answer *answer, const json_t *problem) {
     const json_int_t status = json_integer_value(json_object_get(problem, "status"));
     if (status < 400 || status > 599) {
         return PIPE_RESULT_OTHER;
     }
-    write_problem(answer, problem);
-    return pipe_status_is_passing((unsigned)status) ? PIPE_RESULT_AGAIN : PIPE_RESULT_REFUSED;
+    const bool is_passing = pipe_status_is_passing((unsigned)status);
+    parley_buffer_format(&answer->message, "%s: %s", text_of(problem, "title"),
+                         text_of(problem, "detail"));
+    write_detail(answer, "problem", problem);
+    parley_buffer_text(&answer->details, is_passing ? ",\"again\":true}" : "}");
+    return is_passing ? PIPE_RESULT_AGAIN : PIPE_RESULT_REFUSED;
 }
 
 static enum pipe_result read_object(struct pipe_answer *answer, const json_t *result,
@@ -93,9 +92,10 @@ static enum pipe_result read_object(struct pipe_answer *answer, const json_t *re
     }
     answer->line = (size_t)line;
     begin(answer, numbers[line - 1]);
-    return strcmp(status, "invalid") == 0  ? read_invalid(answer, result)
-           : strcmp(status, "failed") == 0 ? read_failed(answer, result)
-                                           : PIPE_RESULT_STORED;
+    return strcmp(status, "invalid") == 0 ? read_invalid(answer, result)
+           : strcmp(status, "failed") == 0
+               ? read_problem(answer, json_object_get(result, "problem"))
+               : PIPE_RESULT_STORED;
 }
 
 enum pipe_result pipe_answer_read(struct pipe_answer *answer, struct parley_bytes line,
@@ -107,18 +107,18 @@ enum pipe_result pipe_answer_read(struct pipe_answer *answer, struct parley_byte
     return what;
 }
 
-void pipe_answer_read_problem(struct pipe_answer *answer, const char *text, uint64_t number) {
+bool pipe_answer_read_problem(struct pipe_answer *answer, const char *text, uint64_t number) {
     json_t *problem = json_loads(text, 0, NULL);
     begin(answer, number);
-    if (problem == NULL) { /* not parley's: that of a proxy, or a very long one */
+    const enum pipe_result result = json_is_array(json_object_get(problem, "violations"))
+                                        ? read_invalid(answer, problem)
+                                        : read_problem(answer, problem);
+    if (result == PIPE_RESULT_OTHER) { /* that of a proxy, or a very long one */
         parley_buffer_text(&answer->message, "the server refuses the message");
         parley_buffer_char(&answer->details, '}');
-    } else if (json_is_array(json_object_get(problem, "violations"))) {
-        (void)read_invalid(answer, problem);
-    } else {
-        write_problem(answer, problem);
     }
     json_decref(problem);
+    return result != PIPE_RESULT_OTHER;
 }
 
 void pipe_answer_say(struct pipe_answer *answer, uint64_t number, const char *message,

@@ -34,6 +34,7 @@ void pipe_batch_keep(struct pipe_batch *batch, const bool *keeps, size_t count) 
             memmove(batch->body.data + end, batch->body.data + start, stop - start);
             end += stop - start;
             batch->numbers[kept] = batch->numbers[i];
+            batch->is_reported[kept] = batch->is_reported[i];
             batch->ends[kept++] = end;
         }
     }
@@ -57,6 +58,7 @@ static bool add(struct pipe_batch *batch, const struct parley_slice *frame) {
     parley_buffer_append(&batch->body, (struct parley_bytes){(const char *)head, LENGTH_BYTES});
     parley_buffer_append(&batch->body, frame->bytes);
     batch->ends[batch->count] = batch->body.length;
+    batch->is_reported[batch->count] = false;
     batch->numbers[batch->count++] = frame->number;
     return !batch->body.has_failed;
 }

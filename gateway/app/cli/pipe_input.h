@@ -14,6 +14,7 @@ struct pipe_batch {
     struct parley_buffer body;
     size_t ends[PIPE_FRAMES_MAX];      /* of each frame in `body` */
     uint64_t numbers[PIPE_FRAMES_MAX]; /* of each in all of standard input, from 1 */
+    bool is_reported[PIPE_FRAMES_MAX]; /* its sender knows that it could not be stored so far */
     size_t count;
 };
 

@@ -88,15 +88,30 @@ static bool await_stream(struct pipe_up *up) {
 
 /* ---- answers ---- */
 
+/* The code of an error about a frame of the batch, which is valid: that it could not be stored. */
+static const char *unstored_code(struct pipe_up *up, size_t at) {
+    const struct parley_pipe *kind = up->pipe->options->protocol->pipe;
+    const struct parley_options options = {.message_bytes_max = SIZE_MAX};
+    struct parley_message *message = &up->converter.message;
+    const enum parley_status status =
+        parley_message_check(message, pipe_batch_message(&up->batch, at), kind->single, &options,
+                             (struct parley_position){1, 1});
+    const char *code =
+        status == PARLEY_OK && message->is_decoded ? kind->unstored_code(message->type) : NULL;
+    parley_message_reset(message);
+    return code;
+}
+
 /* Writes up->answer as the other side's error. An output that no one reads is no failure. Returns:
  * false: it has failed. */
-static bool write_refusal(struct pipe_up *up) {
+static bool write_error(struct pipe_up *up, const char *code) {
     const struct pipe_options *options = up->pipe->options;
     struct pipe_answer *answer = &up->answer;
     struct parley_bytes frame;
     parley_buffer_clear(&up->refusal);
     options->protocol->pipe->write_refusal(
         &(struct parley_pipe_refusal){.from = options->from,
+                                      .code = code,
                                       .now_seconds = clock_now_seconds(),
                                       .message = parley_buffer_bytes(&answer->message),
                                       .details = parley_buffer_bytes(&answer->details)},
@@ -113,6 +128,22 @@ static bool write_refusal(struct pipe_up *up) {
     return true;
 }
 
+/* The frame is refused for good. */
+static bool write_refusal(struct pipe_up *up, size_t at) {
+    return write_error(up, up->answer.is_invalid ? NULL : unstored_code(up, at));
+}
+
+/* The frame could not be stored in this attempt: its sender may do something about it, and need not
+ * wait for the next ones to know. */
+static bool report_delay(struct pipe_up *up, size_t at) {
+    if (up->batch.is_reported[at]) {
+        return true;
+    }
+    const char *code = unstored_code(up, at);
+    up->batch.is_reported[at] = true;
+    return code == NULL || write_error(up, code);
+}
+
 static bool on_line(void *context, struct parley_bytes line) {
     struct pipe_up *up = context;
     const enum pipe_result result =
@@ -121,10 +152,10 @@ static bool on_line(void *context, struct parley_bytes line) {
     case PIPE_RESULT_STORED:
     case PIPE_RESULT_REFUSED:
         up->fates[up->answer.line - 1] = FATE_SETTLED;
-        return result == PIPE_RESULT_STORED || write_refusal(up);
+        return result == PIPE_RESULT_STORED || write_refusal(up, up->answer.line - 1);
     case PIPE_RESULT_AGAIN:
         up->fates[up->answer.line - 1] = FATE_AGAIN;
-        return true;
+        return report_delay(up, up->answer.line - 1);
     case PIPE_RESULT_SUMMARY:
         up->has_summary = true;
         return true;
@@ -172,7 +203,7 @@ static void send_fewer(struct pipe_up *up) {
     pipe_answer_say(&up->answer, up->batch.numbers[0],
                     "the server accepts no body of this size (413)",
                     "Send less in one message, or raise the server's --body-max.");
-    (void)write_refusal(up);
+    (void)write_refusal(up, 0);
     pipe_batch_keep(&up->batch, &(bool){false}, 1);
 }
 
@@ -209,12 +240,26 @@ static bool settle_alone(struct pipe_up *up) {
     }
     const char *text = http_client_body(&up->caller.client);
     if (status != OK) {
-        pipe_answer_read_problem(&up->answer, text, up->batch.numbers[0]);
-        (void)write_refusal(up);
+        (void)pipe_answer_read_problem(&up->answer, text, up->batch.numbers[0]);
+        (void)write_refusal(up, 0);
     }
     pipe_batch_keep(&up->batch, &(bool){false}, 1);
     pipe_caller_recovered(&up->caller);
     return true;
+}
+
+/* A problem of the server's, about all that was sent. One of a proxy says nothing of messages. */
+static void put_off(struct pipe_up *up) {
+    enum { SERVER = 500 };
+    const char *text = http_client_body(&up->caller.client);
+    const bool is_of_server = up->caller.client.status >= SERVER;
+    for (size_t i = 0; is_of_server && i < up->sent; i++) {
+        if (!pipe_answer_read_problem(&up->answer, text, up->batch.numbers[i]) ||
+            !report_delay(up, i)) {
+            break;
+        }
+    }
+    up->delay_ms = pipe_caller_put_off(&up->caller);
 }
 
 /* Returns: false: nothing more can be sent. */
@@ -229,7 +274,7 @@ static bool handle_answer(struct pipe_up *up) {
     } else if (status == TOO_LARGE) {
         send_fewer(up);
     } else if (pipe_status_is_passing(status)) {
-        up->delay_ms = pipe_caller_put_off(&up->caller);
+        put_off(up);
     } else {
         pipe_caller_refused(&up->caller);
         return false;
@@ -281,7 +326,7 @@ static bool refuse_fault(struct pipe_up *up, const struct parley_slice *slice) {
     if (up->input.is_ended) {
         pipe_fail(up->pipe, "standard input is not whole frames: %s", slice->fault);
     }
-    return write_refusal(up);
+    return write_error(up, NULL);
 }
 
 /* Returns: false: there is nothing more to do, or it has failed. */
@@ -308,6 +353,19 @@ static enum pipe_gathered gather(struct pipe_up *up, struct parley_slice *out) {
     return gathered;
 }
 
+/* The pipe ends, and what is left was not acknowledged. */
+static void report_lost(struct pipe_up *up) {
+    for (size_t i = 0; i < up->batch.count; i++) {
+        const char *code = unstored_code(up, i);
+        pipe_answer_say(&up->answer, up->batch.numbers[i],
+                        "the pipe has ended, and the message is not acknowledged",
+                        "Send it again: a message that is stored already is a duplicate.");
+        if (code != NULL && !write_error(up, code)) {
+            return;
+        }
+    }
+}
+
 /* Reads before it waits for the stream: the end of a file is seen only by reading it. */
 static void run(struct pipe_up *up) {
     struct parley_slice slice;
@@ -316,6 +374,7 @@ static void run(struct pipe_up *up) {
     while (goes_on && (goes_on = handle(up, gathered, &slice))) {
         gathered = gather(up, &slice);
     }
+    report_lost(up);
 }
 
 static void write_path(struct pipe_up *up) {
