@@ -9,9 +9,10 @@
 #include <stdint.h>
 
 #include <parley/bytes.h>
+#include <parley/rule.h>
 
-struct parley_rule;
 struct parley_buffer;
+struct schema_check;
 
 /* A place in the text that was sent, for its author: line and column count from 1, columns in code
  * points. In a binary encoding `line` is PARLEY_IN_BYTES and `column` the offset from the body's
@@ -30,6 +31,12 @@ struct parley_finding {
     struct parley_position at;
     struct parley_position
         body_at; /* inside a member's text (Markdown in JSON): the position in that text */
+
+    /* What its fix is made from (parley/fix.h).  Owns: borrowed from the message. */
+    const struct schema_check *check; /* the row that is broken; NULL: it has no fix */
+    struct parley_value value;        /* what was found; PARLEY_ABSENT: nothing, or the row is over
+                                         several members */
+    struct parley_bytes stray; /* a key that the missing member seems to have; data NULL: none */
 
     /* Private to the engine: the offset in the text, the order in the table and of discovery, and
      * the message types for which it counts. */

@@ -142,6 +142,11 @@ struct parley_place {
 
     const char *message; /* NULL: written from the constraint and the value */
     const char *hint;    /* how to fix it, one sentence; NULL: the rule's */
+
+    /* Of its fix (parley/fix.h), beside what the constraint says. */
+    const char *const *aliases; /* other keys under which agents send a required member;
+                                   NULL-terminated; NULL: none */
+    const char *suggested;      /* a value, as JSON, with which the row holds; NULL: none */
 };
 
 /* One rule. Once a rule has failed at a place, the rules below it in the table are not checked

@@ -142,6 +142,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                 {.path = "/ack_required",
                  .for_types = PARLEY_TYPE_BIT(BRENNER_ACK),
                  .is_broken = sets_ack,
+                 .suggested = "false",
                  .message =
                      "an acknowledgement should not ask to be acknowledged, but `ack_required` "
                      "is true"}),
@@ -157,6 +158,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                 {.path = "/ack_required",
                  .for_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF),
                  .is_broken = does_not_set_ack,
+                 .suggested = "true",
                  .message =
                      "a kickoff should ask to be acknowledged, but `ack_required` is not true"}),
         },
@@ -171,6 +173,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                 {.path = "/ack_required",
                  .for_types = PARLEY_TYPE_BIT(BRENNER_QUESTION),
                  .is_broken = does_not_set_ack,
+                 .suggested = "true",
                  .message =
                      "a question should ask to be acknowledged, but `ack_required` is not true"}),
         },
@@ -185,6 +188,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                 {.path = "/ack_required",
                  .for_types = PARLEY_TYPE_BIT(BRENNER_BLOCKED),
                  .is_broken = does_not_set_ack,
+                 .suggested = "true",
                  .message =
                      "a blocker should ask to be acknowledged, but `ack_required` is not true"}),
         },
@@ -542,6 +546,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                 {.path = "/ack_required",
                  .for_types = PARLEY_TYPE_BIT(BRENNER_CRITIQUE) | PARLEY_TYPE_BIT(BRENNER_HANDOFF),
                  .is_broken = does_not_set_ack,
+                 .suggested = "true",
                  .message =
                      "a message of this type should be acknowledged: `ack_required` is not true"}),
         },
@@ -557,6 +562,7 @@ const struct parley_rule brenner_rules[BRENNER_RULE_COUNT] = {
                  .for_types = PARLEY_TYPE_BIT(BRENNER_DELTA) | PARLEY_TYPE_BIT(BRENNER_COMPILED) |
                               PARLEY_TYPE_BIT(BRENNER_CLAIM) | PARLEY_TYPE_BIT(BRENNER_INFO),
                  .is_broken = sets_ack,
+                 .suggested = "false",
                  .message = "a message of this type needs no acknowledgement, but `ack_required` "
                             "is true"}),
         },

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include <parley/fix.h>
 #include <parley/message.h>
 
 /* ---- adding ---- */
@@ -213,7 +214,23 @@ static void write_position(struct parley_buffer *out, const char *member,
     }
 }
 
+/* `memory`: for the value of the fix. */
+static void write_fix(struct parley_buffer *out, const struct parley_finding *finding,
+                      struct parley_buffer *memory) {
+    struct parley_fix fix;
+    parley_fix_of(finding, memory, &fix);
+    out->has_failed |= memory->has_failed;
+    if (fix.kind != PARLEY_FIX_NONE) {
+        parley_buffer_text(out, fix.is_safe ? ",\"fix\":{\"safe\":true,\"patch\":"
+                                            : ",\"fix\":{\"safe\":false,\"patch\":");
+        parley_fix_write_patch(finding, &fix, out);
+        parley_buffer_char(out, '}');
+    }
+}
+
 void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out) {
+    struct parley_buffer memory;
+    parley_buffer_init(&memory);
     parley_buffer_char(out, '[');
     for (size_t i = 0; i < findings->count; i++) {
         const struct parley_finding *finding = &findings->items[i];
@@ -229,8 +246,10 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
         parley_buffer_json(out, parley_bytes_of(finding->message));
         parley_buffer_text(out, ",\"hint\":");
         parley_buffer_json(out, parley_bytes_of(finding->hint));
+        write_fix(out, finding, &memory);
         parley_buffer_char(out, '}');
     }
+    parley_buffer_finish(&memory);
     parley_buffer_char(out, ']');
     if (findings->omitted_count > 0) {
         parley_buffer_text(out, ",\"violations_omitted\":");

@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "alike.h"
 #include "text.h"
 
 void walk_forget_captures(struct parley_message *message) {
@@ -56,6 +57,41 @@ static const char *present_path(const struct walk *walk, struct parley_bytes mis
     return copy;
 }
 
+static bool is_alike(struct parley_bytes stray, struct parley_bytes member) {
+    return alike_but_style(stray, member) || alike_but_letter(stray, member);
+}
+
+/* Whether a key that no rule names seems to be that of `member`, and of no other. */
+static bool is_meant(const struct schema_node *object, const struct parley_place *place,
+                     struct parley_bytes member, struct parley_bytes stray) {
+    if (place->aliases != NULL && text_is_one_of(stray, place->aliases)) {
+        return true;
+    }
+    const struct schema_node *child = object->children;
+    while (child != NULL &&
+           (!is_alike(stray, child->token) || parley_bytes_equal(child->token, member))) {
+        child = child->next;
+    }
+    return child == NULL && is_alike(stray, member);
+}
+
+/* The key that a missing member of the current object seems to have; data NULL: none, or several
+ * might be it. */
+static struct parley_bytes stray_for(const struct walk *walk, const struct parley_place *place,
+                                     struct parley_bytes member) {
+    const struct walk_frame *frame = &walk->frames[walk->depth - 1];
+    struct parley_bytes found = {0};
+    for (size_t i = frame->first_stray; i < walk->stray_count; i++) {
+        if (is_meant(frame->node, place, member, walk->strays[i])) {
+            if (found.data != NULL) {
+                return (struct parley_bytes){0};
+            }
+            found = walk->strays[i];
+        }
+    }
+    return found;
+}
+
 /* `missing`: the token of a missing member; `value` is then NULL. */
 static void report(struct walk *walk, const struct schema_check *check, uint32_t for_types,
                    struct parley_bytes missing, const struct parley_value *value, size_t offset) {
@@ -63,9 +99,15 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                                      .order = check->order,
                                      .for_types = for_types,
                                      .offset = walk->is_inside ? walk->inside_offset : offset,
+                                     .check = walk->is_inside ? NULL : check,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
     const bool has_space = findings_has_room(&walk->message->findings, check->rule->severity);
+    if (value != NULL) {
+        finding.value = *value;
+    } else {
+        finding.stray = stray_for(walk, check->place, missing);
+    }
     if (has_space) {
         finding.path = present_path(walk, missing);
         finding.message =
@@ -150,8 +192,11 @@ bool walk_value(struct walk *walk, const struct parley_value *value) {
         return false;
     }
     assert(walk->depth <= SCHEMA_DEPTH_MAX);
-    walk->frames[walk->depth++] = (struct walk_frame){
-        .node = node, .kind = value->kind, .types = types, .offset = value->offset};
+    walk->frames[walk->depth++] = (struct walk_frame){.node = node,
+                                                      .kind = value->kind,
+                                                      .types = types,
+                                                      .offset = value->offset,
+                                                      .first_stray = walk->stray_count};
     return true;
 }
 
@@ -160,6 +205,9 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     frame->member = schema_member(frame->node, key);
     frame->key = key;
     frame->seen |= frame->member != NULL ? frame->member->bit : 0;
+    if (frame->member == NULL && walk->stray_count < WALK_STRAYS_MAX) {
+        walk->strays[walk->stray_count++] = key;
+    }
     return frame->member != NULL;
 }
 
@@ -188,6 +236,7 @@ void walk_leave(struct walk *walk, size_t count) {
         walk->message->values[frame->node->field].count = count;
     }
     walk->depth--;
+    walk->stray_count = frame->first_stray;
     if (frame->kind == PARLEY_ARRAY) {
         ask_count(walk, frame, count);
     }
@@ -227,6 +276,7 @@ static void ask_across(struct walk *walk) {
             .hint = check->place->hint != NULL ? check->place->hint : check->rule->hint,
             .order = check->order,
             .for_types = WALK_EVERY_TYPE,
+            .check = check,
             .offset = offset_of(walk, check->place->path)};
         const enum parley_status status = findings_add(message, finding);
         walk->status = status != PARLEY_OK ? status : walk->status;

@@ -26,8 +26,13 @@ struct walk_frame {
     uint64_t seen;  /* the members so far, by schema_node.bit */
     size_t index;   /* of the next item, in an array */
     size_t offset;
+    size_t first_stray;              /* of an object, among those of the walk */
     struct constraint_rising rising; /* of an array */
 };
+
+/* The keys of open objects that no rule names are kept, since one may be a misspelt member: so many
+ * of them. */
+#define WALK_STRAYS_MAX 16
 
 struct walk {
     struct parley_message *message;
@@ -39,6 +44,8 @@ struct walk {
     const char *base;               /* its JSON Pointer … */
     bool is_inside; /* … below that of the message: no captures, one offset for all findings */
     size_t inside_offset;
+    struct parley_bytes strays[WALK_STRAYS_MAX];
+    size_t stray_count;
 };
 
 /* The types of a walk if the message's type is not known beforehand. */

@@ -380,6 +380,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
                  .when = PARLEY_TESTS(IS_COMPRESSED),
                  .wants = PARLEY_TESTS(
                      {.field = SUPERVISOR_COMPRESSION, .asks = PARLEY_IS_TEXT, .text = "zstd"}),
+                 .suggested = "\"zstd\"",
                  .message = "`compressed` is true, but `compression` is not \"zstd\"",
                  .hint = "Compress with zstd, and set `compression` to \"zstd\"."},
                 {.path = "/data", .for_types = FOR(CHECKPOINT), .by_inspection = true}),
@@ -787,6 +788,7 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .hint = "Set `version` to 2.",
         PARLEY_PLACES({.path = "/version",
                        .is_broken = is_of_version_2,
+                       .suggested = "2",
                        .message = "`version` is 1, but `metadata` and `compressed` came with "
                                   "version 2"}),
     },

@@ -24,7 +24,7 @@ static bool is_not_strict(const struct parley_options *options) {
  * A provenance that is not an array has no items; an invalid item still counts as one. A missing
  * confidence asserts nothing, and one above 1 is VLP-007 alone. */
 #define EARNED_CONFIDENCE                                                                          \
-    .path = "/confidence",                                                                         \
+    .path = "/confidence", .suggested = "0.89",                                                    \
     .when = PARLEY_TESTS({.field = VLP_CONFIDENCE,                                                 \
                           .asks = PARLEY_IS_WITHIN,                                                \
                           .minimum = HIGH_CONFIDENCE,                                              \
@@ -116,7 +116,8 @@ const struct parley_rule vlp_rules[VLP_RULE_COUNT] = {
                        .kinds = PARLEY_STRING,
                        .is_required = true,
                        .constraint = PARLEY_MIN_LENGTH,
-                       .minimum = 1}),
+                       .minimum = 1,
+                       .aliases = LIST("from", "sender_name")}),
     },
     {
         .id = "VLP-006",

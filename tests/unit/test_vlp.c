@@ -173,7 +173,9 @@ static void test_a_violation_has_all_its_members(void **state) {
     assert_string_equal(text, "[{\"rule\":\"VLP-014\",\"severity\":\"error\",\"path\":\"/"
                               "seq\",\"at\":{\"line\":2,\"column\":7},\"message\":\"`seq` is -1; "
                               "expected an integer of 0 or more or null\",\"hint\":\"Give this "
-                              "optional member a value of the right type, or leave it out.\"}]");
+                              "optional member a value of the right type, or leave it out.\","
+                              "\"fix\":{\"safe\":false,\"patch\":[{\"op\":\"replace\","
+                              "\"path\":\"/seq\",\"value\":0}]}}]");
     free(text);
     json_decref(json);
 }

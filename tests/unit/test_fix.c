@@ -1,0 +1,467 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Fixes: which there are, what they leave alone, and, of all conformance cases, that a safe one
+ * makes its violation go away and adds none. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <jansson.h>
+
+#include <parley/fix.h>
+
+#include "lib/cases.h"
+
+/* ---- one message ---- */
+
+struct bench {
+    struct parley_schema *schema;
+    struct parley_message message;
+    struct parley_fixes fixes;
+};
+
+static void bench_init(struct bench *bench, const struct parley_protocol *protocol) {
+    assert_non_null(protocol);
+    assert_int_equal(parley_schema_create(protocol, &bench->schema), PARLEY_OK);
+    parley_message_init(&bench->message, bench->schema);
+    bench->fixes = (struct parley_fixes){0};
+}
+
+static void bench_finish(struct bench *bench) {
+    parley_fixes_finish(&bench->fixes);
+    parley_message_finish(&bench->message);
+    parley_schema_destroy(bench->schema);
+}
+
+static struct parley_bytes fix(struct bench *bench, struct parley_bytes text,
+                               const struct parley_options *options) {
+    parley_fixes_finish(&bench->fixes);
+    bench->fixes = (struct parley_fixes){.takes_suggestions = bench->fixes.takes_suggestions};
+    assert_int_equal(parley_message_fix(&bench->message, text, &parley_codec_json, options,
+                                        (struct parley_position){1, 1}, &bench->fixes),
+                     PARLEY_OK);
+    return bench->message.text;
+}
+
+/* ---- what is fixed ---- */
+
+/* Messages to which a member is added. */
+#define VLP                                                                                        \
+    "\"id\":\"MSG1\",\"type\":\"notice\",\"timestamp\":\"2025-12-14T10:30:00Z\",\"content\":\"c\""
+#define VLP_ALL VLP ",\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":0.5"
+#define RT_HEAD "\"id\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\",\"from\":\"galahad\""
+#define RT RT_HEAD ",\"timestamp\":\"2026-02-08T15:00:00Z\",\"version\":\"1.0\""
+#define RT_REQUEST RT ",\"type\":\"task.request\",\"payload\":{\"task\":\"security.briefing\""
+
+static const struct {
+    const char *protocol, *text, *wanted;
+} safely[] = {
+    /* Constants. */
+    {"vlp", "{" VLP ",\"sender\":\"S\",\"confidence\":0.5,\"protocol\":\"vlp 1\"}",
+     "{" VLP ",\"sender\":\"S\",\"confidence\":0.5,\"protocol\":\"VLP/1.1\"}"},
+    {"vlp", "{" VLP ",\"sender\":\"S\",\"confidence\":0.5 }",
+     "{" VLP ",\"sender\":\"S\",\"confidence\":0.5,\"protocol\":\"VLP/1.1\" }"},
+    /* Numbers and booleans in quotes, and texts without. */
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\" : \"0.50\"}",
+     "{" VLP ",\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\" : 0.5}"},
+    {"vlp", "{" VLP_ALL ",\"seq\":\"4\", \"topic\":17}",
+     "{" VLP_ALL ",\"seq\":4, \"topic\":\"17\"}"},
+    {"roundtable",
+     "{" RT_HEAD ",\"timestamp\":\"2026-02-08T15:00:00Z\",\"version\":1.0,"
+     "\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"}}",
+     "{" RT_HEAD ",\"timestamp\":\"2026-02-08T15:00:00Z\",\"version\":\"1.0\","
+     "\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"}}"},
+    {"roundtable",
+     "{" RT ",\"type\":\"task.failed\",\"correlationId\":\"7f9c2d3e6f6a4c439a5b0a8f4f0f1a2b\","
+     "\"payload\":{\"error\":\"timeout\",\"retryable\":\"True\"}}",
+     "{" RT ",\"type\":\"task.failed\",\"correlationId\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\","
+     "\"payload\":{\"error\":\"timeout\",\"retryable\":true}}"},
+    /* The case of letters, in closed sets. */
+    {"vlp", "{" VLP_ALL ",\"safety\":{\"level\":\"Review\"}}",
+     "{" VLP_ALL ",\"safety\":{\"level\":\"review\"}}"},
+    {"roundtable", "{" RT_REQUEST "},\"priority\":\"HIGH\"}",
+     "{" RT_REQUEST "},\"priority\":\"high\"}"},
+    /* Times, in other notations. */
+    {"roundtable",
+     "{" RT_HEAD ",\"version\":\"1.0\",\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"},"
+     "\"timestamp\":\"2026-02-08 15:00:00+0100\"}",
+     "{" RT_HEAD ",\"version\":\"1.0\",\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"},"
+     "\"timestamp\":\"2026-02-08T15:00:00+01:00\"}"},
+    {"roundtable",
+     "{" RT_HEAD ",\"version\":\"1.0\",\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"},"
+     "\"timestamp\":\"2026-02-08 15:00:00 UTC\"}",
+     "{" RT_HEAD ",\"version\":\"1.0\",\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"},"
+     "\"timestamp\":\"2026-02-08T15:00:00Z\"}"},
+    /* Members under other keys. */
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5,\n  \"sendr\" : \"S\"}",
+     "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5,\n  \"sender\" : \"S\"}"},
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5,\"from\":\"S\"}",
+     "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5,\"sender\":\"S\"}"},
+    {"roundtable",
+     "{" RT ",\"type\":\"task.claimed\",\"payload\":{},"
+     "\"correlation_id\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\"}",
+     "{" RT ",\"type\":\"task.claimed\",\"payload\":{},"
+     "\"correlationId\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\"}"},
+    /* A fault that another one hid, and several at once. */
+    {"vlp",
+     "{" VLP_ALL ",\"safety\":{\"issues\":[{\"Code\":4},{\"code\":\"a\"}],\"LEVEL\":\"SAFE\"}}",
+     "{" VLP_ALL
+     ",\"safety\":{\"issues\":[{\"code\":\"4\"},{\"code\":\"a\"}],\"level\":\"safe\"}}"},
+};
+
+static void test_safe_fixes_change_what_they_must_and_no_other_byte(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof safely / sizeof safely[0]; i++) {
+        struct bench bench;
+        bench_init(&bench, parley_protocol_find(parley_bytes_of(safely[i].protocol)));
+        const struct parley_options options = {0};
+        const struct parley_bytes got = fix(&bench, parley_bytes_of(safely[i].text), &options);
+        if (!parley_bytes_equal(got, parley_bytes_of(safely[i].wanted))) {
+            fail_msg("%s\nbecomes\n%.*s", safely[i].text, (int)got.length, got.data);
+        }
+        assert_true(parley_message_is_valid(&bench.message));
+        bench_finish(&bench);
+    }
+}
+
+/* Of each the first violation's patch. */
+static const struct {
+    const char *protocol, *text, *patch; /* patch NULL: there is no fix */
+} unsafely[] = {
+    {"vlp", "{" VLP_ALL ",\"safety\":{\"level\":\"blok\"}}",
+     "[{\"op\":\"replace\",\"path\":\"/safety/level\",\"value\":\"block\"}]"},
+    {"vlp",
+     "{\"id\":\"MSG1\",\"type\":\"clain\",\"timestamp\":\"2025-12-14T10:30:00Z\",\"content\":\"c\","
+     "\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":0.5}",
+     "[{\"op\":\"replace\",\"path\":\"/type\",\"value\":\"claim\"}]"},
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":95}",
+     "[{\"op\":\"replace\",\"path\":\"/confidence\",\"value\":1}]"},
+    {"vlp",
+     "{\"id\":\"MSG1\",\"type\":\"claim\",\"timestamp\":\"2025-12-14T10:30:00Z\",\"content\":\"c\","
+     "\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":0.95}",
+     "[{\"op\":\"add\",\"path\":\"/confidence\",\"value\":0.89}]"},
+    {"vlp",
+     "{\"id\":\"MSG1\",\"type\":\"notice\",\"timestamp\":\"2025-12-14T10:30:00\",\"content\":\"c\","
+     "\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":0.5}",
+     "[{\"op\":\"replace\",\"path\":\"/timestamp\",\"value\":\"2025-12-14T10:30:00Z\"}]"},
+    {"vlp",
+     "{\"id\":\"MSG1\",\"type\":\"notice\",\"timestamp\":1765708200.5,\"content\":\"c\","
+     "\"protocol\":\"VLP/1.1\",\"sender\":\"S\",\"confidence\":0.5}",
+     "[{\"op\":\"replace\",\"path\":\"/timestamp\",\"value\":\"2025-12-14T10:30:00Z\"}]"},
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5}", NULL},
+    {"vlp", "{" VLP ",\"protocol\":\"VLP/1.1\",\"confidence\":0.5,\"from\":1,\"sender_name\":2}",
+     NULL},
+    {"vlp", "{" VLP_ALL ",\"provenance\":\"https://a.example\"}",
+     "[{\"op\":\"replace\",\"path\":\"/provenance\",\"value\":[\"https://a.example\"]}]"},
+    {"roundtable", "{" RT_REQUEST "},\"priority\":\"critcal\"}",
+     "[{\"op\":\"replace\",\"path\":\"/priority\",\"value\":\"critical\"}]"},
+    {"roundtable", "{" RT_REQUEST "},\"ttl\":0}",
+     "[{\"op\":\"replace\",\"path\":\"/ttl\",\"value\":1}]"},
+    {"supervisor", "{\"type\":\"heartbeat\",\"timestamp\":1705392000.75}",
+     "[{\"op\":\"replace\",\"path\":\"/timestamp\",\"value\":1705392000}]"},
+    {"supervisor",
+     "{\"type\":\"evolution_result\",\"timestamp\":1,\"success\":true,\"decision\":\"promotd\"}",
+     "[{\"op\":\"replace\",\"path\":\"/decision\",\"value\":\"promoted\"}]"},
+};
+
+static void test_what_may_change_the_meaning_is_only_suggested(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof unsafely / sizeof unsafely[0]; i++) {
+        struct bench bench;
+        struct parley_buffer memory, patch;
+        struct parley_fix found;
+        const struct parley_options options = {0};
+        const struct parley_bytes text = parley_bytes_of(unsafely[i].text);
+        bench_init(&bench, parley_protocol_find(parley_bytes_of(unsafely[i].protocol)));
+        parley_buffer_init(&memory);
+        parley_buffer_init(&patch);
+        assert_true(parley_bytes_equal(fix(&bench, text, &options), text));
+        assert_int_equal(bench.fixes.count, 0);
+        assert_true(bench.message.findings.count > 0);
+        const struct parley_finding *first = &bench.message.findings.items[0];
+        parley_fix_of(first, &memory, &found);
+        assert_false(found.is_safe);
+        if (found.kind != PARLEY_FIX_NONE) {
+            parley_fix_write_patch(first, &found, &patch);
+        }
+        const char *wanted = unsafely[i].patch != NULL ? unsafely[i].patch : "";
+        if (!parley_bytes_equal(parley_buffer_bytes(&patch), parley_bytes_of(wanted))) {
+            fail_msg("%s has the fix\n%.*s", unsafely[i].text, (int)patch.length, patch.data);
+        }
+        bench.fixes.takes_suggestions = true;
+        fix(&bench, text, &options);
+        assert_int_equal(bench.fixes.count > 0, unsafely[i].patch != NULL);
+        parley_buffer_finish(&memory);
+        parley_buffer_finish(&patch);
+        bench_finish(&bench);
+    }
+}
+
+static void test_a_violation_bears_its_fix(void **state) {
+    (void)state;
+    struct bench bench;
+    struct parley_buffer verdict;
+    const struct parley_options options = {0};
+    bench_init(&bench, parley_protocol_find(PARLEY_BYTES("vlp")));
+    parley_buffer_init(&verdict);
+    assert_int_equal(
+        parley_message_check(&bench.message, PARLEY_BYTES("{" VLP_ALL ",\"Seq\":1,\"seq\":\"4\"}"),
+                             &parley_codec_json, &options, (struct parley_position){1, 1}),
+        PARLEY_OK);
+    parley_findings_write(&bench.message.findings, &verdict);
+    parley_buffer_char(&verdict, '\0');
+    assert_non_null(strstr(verdict.data,
+                           ",\"fix\":{\"safe\":true,\"patch\":[{\"op\":\"replace\",\"path\":"
+                           "\"/seq\",\"value\":4}]}}]"));
+    parley_buffer_finish(&verdict);
+    bench_finish(&bench);
+}
+
+/* ---- every case ---- */
+
+/* Finds, by a JSON Pointer, the container of its last token.  Owns: *out_token is freed by the
+ * caller. */
+static json_t *parent_of(json_t *tree, const char *pointer, char **out_token) {
+    char *path = strdup(pointer);
+    char *last = NULL, *rest = path + 1;
+    for (char *token = rest;; token = rest) {
+        rest = strchr(token, '/');
+        if (rest != NULL) {
+            *rest++ = '\0';
+        }
+        char *to = token;
+        for (const char *from = token; *from != '\0'; from++) {
+            const bool is_escape = from[0] == '~' && from[1] != '\0';
+            *to++ = !is_escape ? *from : from[1] == '1' ? '/' : '~';
+            from += is_escape;
+        }
+        *to = '\0';
+        if (rest == NULL) {
+            last = strdup(token);
+            break;
+        }
+        tree = json_is_array(tree) ? json_array_get(tree, (size_t)atol(token))
+                                   : json_object_get(tree, token);
+    }
+    free(path);
+    *out_token = last;
+    return tree;
+}
+
+static json_t *take(json_t *tree, const char *pointer) {
+    char *token;
+    json_t *parent = parent_of(tree, pointer, &token);
+    json_t *value = json_incref(json_object_get(parent, token));
+    assert_non_null(value);
+    json_object_del(parent, token);
+    free(token);
+    return value;
+}
+
+/* What RFC 6902 says of the three operations that fixes have. */
+static void apply_patch(json_t *tree, const json_t *patch) {
+    size_t i;
+    json_t *step;
+    json_array_foreach(patch, i, step) {
+        const char *from = json_string_value(json_object_get(step, "from"));
+        const char *operation = json_string_value(json_object_get(step, "op"));
+        json_t *value =
+            from != NULL ? take(tree, from) : json_deep_copy(json_object_get(step, "value"));
+        char *token;
+        json_t *parent = parent_of(tree, json_string_value(json_object_get(step, "path")), &token);
+        if (json_is_array(parent)) {
+            assert_int_equal(json_array_set_new(parent, (size_t)atol(token), value), 0);
+        } else {
+            assert_true(strcmp(operation, "replace") != 0 ||
+                        json_object_get(parent, token) != NULL);
+            assert_int_equal(json_object_set_new(parent, token, value), 0);
+        }
+        free(token);
+    }
+}
+
+static json_t *violations_of(struct parley_message *message) {
+    struct parley_buffer out;
+    parley_buffer_init(&out);
+    parley_buffer_char(&out, '{');
+    assert_int_equal(parley_message_write_verdict(message, &out), PARLEY_OK);
+    parley_buffer_char(&out, '}');
+    json_t *verdict = json_loadb(out.data, out.length, JSON_ALLOW_NUL, NULL);
+    assert_non_null(verdict);
+    json_t *violations = json_incref(json_object_get(verdict, "violations"));
+    json_decref(verdict);
+    parley_buffer_finish(&out);
+    return violations;
+}
+
+static json_t *check_text(struct bench *bench, struct parley_bytes text,
+                          const struct parley_options *options) {
+    assert_int_equal(parley_message_check(&bench->message, text, &parley_codec_json, options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+    return violations_of(&bench->message);
+}
+
+static bool has_same(const json_t *violations, const json_t *one) {
+    size_t i;
+    json_t *other;
+    json_array_foreach(violations, i, other) {
+        if (json_equal(json_object_get(one, "rule"), json_object_get(other, "rule")) &&
+            json_equal(json_object_get(one, "path"), json_object_get(other, "path"))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+struct tally {
+    size_t safe, suggested, hidden;
+};
+
+/* The errors that `after` has and `before` had not: the fault has hidden them, where they are at
+ * the same place or below it, or are about the members that a type or a number decides on. */
+static void count_hidden(const json_t *before, const json_t *after, struct tally *tally) {
+    size_t i;
+    json_t *violation;
+    json_array_foreach(after, i, violation) {
+        const char *severity = json_string_value(json_object_get(violation, "severity"));
+        tally->hidden += strcmp(severity, "error") == 0 && !has_same(before, violation);
+    }
+}
+
+static void try_fix(struct bench *bench, const struct test_case *test, const json_t *before,
+                    const json_t *violation, struct tally *tally) {
+    const json_t *fix_of = json_object_get(violation, "fix");
+    if (fix_of == NULL || !json_is_true(json_object_get(fix_of, "safe"))) {
+        tally->suggested += fix_of != NULL;
+        return;
+    }
+    tally->safe++;
+    json_t *tree = json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL);
+    assert_non_null(tree);
+    apply_patch(tree, json_object_get(fix_of, "patch"));
+    char *text = json_dumps(tree, 0);
+    json_t *after = check_text(bench, parley_bytes_of(text), &test->options);
+    if (has_same(after, violation)) {
+        fail_msg("%s: its fix leaves %s\n%s", test->name,
+                 json_string_value(json_object_get(violation, "rule")), text);
+    }
+    count_hidden(before, after, tally);
+    json_decref(after);
+    json_decref(tree);
+    free(text);
+}
+
+static void test_every_safe_fix_of_a_case_removes_its_violation_and_adds_none(void **state) {
+    static const char *const names[] = {"vlp", "roundtable", "supervisor", "brenner"};
+    (void)state;
+    struct tally tally = {0};
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct test_cases cases;
+        struct bench bench;
+        bench.schema = cases_read_of(&cases, names[i]);
+        parley_schema_destroy(bench.schema);
+        bench_init(&bench, cases.items[0].protocol);
+        for (size_t j = 0; j < cases.count; j++) {
+            const struct test_case *test = &cases.items[j];
+            if (test->codec != &parley_codec_json) {
+                continue;
+            }
+            json_t *before = check_text(&bench, test->body, &test->options);
+            size_t k;
+            json_t *violation;
+            json_array_foreach(before, k, violation) {
+                try_fix(&bench, test, before, violation, &tally);
+            }
+            json_decref(before);
+        }
+        bench_finish(&bench);
+        cases_finish(&cases);
+    }
+    print_message("%zu safe fixes, %zu suggestions; %zu errors were hidden\n", tally.safe,
+                  tally.suggested, tally.hidden);
+    assert_true(tally.safe > 50);
+    assert_true(tally.hidden * 10 < tally.safe);
+}
+
+/* Integers of more than 64 bits, too. */
+#define ANY_NUMBER (JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL)
+
+/* The text by the library and the tree by the patches that it says it has applied. */
+static void follow(struct bench *bench, const struct test_case *test) {
+    const struct parley_bytes fixed = fix(bench, test->body, &test->options);
+    json_t *by_text = json_loadb(fixed.data, fixed.length, ANY_NUMBER, NULL);
+    json_t *by_patch = json_loadb(test->body.data, test->body.length, ANY_NUMBER, NULL);
+    struct parley_buffer list;
+    parley_buffer_init(&list);
+    parley_buffer_char(&list, '[');
+    parley_buffer_append(&list, parley_buffer_bytes(&bench->fixes.applied));
+    parley_buffer_char(&list, ']');
+    json_t *applied = json_loadb(list.data, list.length, ANY_NUMBER, NULL);
+    if (by_text == NULL) {
+        fail_msg("%s: not JSON\n%.*s", test->name, (int)fixed.length, fixed.data);
+    }
+    assert_int_equal(json_array_size(applied), bench->fixes.count);
+    size_t i;
+    json_t *one;
+    json_array_foreach(applied, i, one) {
+        apply_patch(by_patch, json_object_get(one, "patch"));
+    }
+    if (!bench->message.is_escalated && !json_equal(by_text, by_patch)) {
+        fail_msg("%s: patches and text differ\n%.*s", test->name, (int)fixed.length, fixed.data);
+    }
+    char *copy = parley_bytes_copy(fixed);
+    const struct parley_bytes again = {copy, fixed.length};
+    fix(bench, again, &test->options);
+    if (bench->fixes.count > 0) {
+        fail_msg("%s: a second time fixes %.*s of\n%s", test->name,
+                 (int)bench->fixes.applied.length, bench->fixes.applied.data, copy);
+    }
+    free(copy);
+    json_decref(applied);
+    json_decref(by_text);
+    json_decref(by_patch);
+    parley_buffer_finish(&list);
+}
+
+static void
+test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing(void **state) {
+    static const char *const names[] = {"vlp", "roundtable", "supervisor", "brenner"};
+    (void)state;
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct test_cases cases;
+        struct bench bench;
+        parley_schema_destroy(cases_read_of(&cases, names[i]));
+        bench_init(&bench, cases.items[0].protocol);
+        for (size_t j = 0; j < 2 * cases.count; j++) {
+            const struct test_case *test = &cases.items[j / 2];
+            bench.fixes.takes_suggestions = j % 2 != 0;
+            if (test->codec == &parley_codec_json && !test->options.stamp) {
+                parley_fixes_finish(&bench.fixes);
+                json_decref(check_text(&bench, test->body, &test->options));
+                if (bench.message.is_decoded && !bench.message.is_escalated) {
+                    follow(&bench, test);
+                }
+            }
+        }
+        bench_finish(&bench);
+        cases_finish(&cases);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_safe_fixes_change_what_they_must_and_no_other_byte),
+        cmocka_unit_test(test_what_may_change_the_meaning_is_only_suggested),
+        cmocka_unit_test(test_a_violation_bears_its_fix),
+        cmocka_unit_test(test_every_safe_fix_of_a_case_removes_its_violation_and_adds_none),
+        cmocka_unit_test(test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
