@@ -78,7 +78,6 @@ static void count_receipt(struct batch_result *result) {
 static void end(struct batch_result *result, const struct submission_outcome *outcome) {
     count_receipt(result);
     if (result->results->outlet.options.request == NULL) {
-        submission_account(&result->submission, outcome);
         free_pending(result->pending);
         submission_end(&result->submission);
         return;
@@ -283,6 +282,7 @@ void batch_pending_init(struct batch_pending *pending, struct request_options *o
     pending->submitter.events = &events;
     pending->submitter.options = options;
     pending->submitter.hold = &pending->hold;
+    pending->submitter.waits_for_room = true;
     pending->submitter.form = form_of(options);
     pending->hold.released = on_released;
     pending->end = &pending->first;

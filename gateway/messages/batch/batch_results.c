@@ -211,7 +211,6 @@ void batch_result_end_invalid(struct batch_result *result) {
 static void end_failed(struct batch_result *result, const struct failure *failure,
                        struct parley_bytes members, size_t counted_bytes) {
     struct parley_buffer *line = &result->submission.receipt.text;
-    message_metrics_problem(result->results->options, result->submission.account, failure->problem);
     if (failure->problem == PROBLEM_INTERNAL) {
         log_once(result->results, failure->detail);
     }
@@ -222,6 +221,7 @@ static void end_failed(struct batch_result *result, const struct failure *failur
 }
 
 void batch_result_end_failed(struct batch_result *result, const struct failure *failure) {
+    message_metrics_problem(result->results->options, result->submission.account, failure->problem);
     end_failed(result, failure, (struct parley_bytes){0}, 0);
 }
 
@@ -316,8 +316,6 @@ static bool write_first(struct batch_result *result, const struct receipt_place 
 
 static void end_stored(struct batch_result *result, const struct receipt_place *place) {
     const enum result_status status = place->is_duplicate ? RESULT_DUPLICATE : RESULT_ACCEPTED;
-    message_metrics_stored(result->results->options, result->submission.account,
-                           place->is_duplicate);
     const size_t counted_bytes = result->submission.receipt.text.length;
     if (is_reported(result->results, status) && !write_first(result, place)) {
         struct parley_buffer line;
@@ -341,7 +339,7 @@ void batch_result_end_submitted(struct batch_result *result,
         end_stored(result, &place);
         break;
     case SUBMISSION_HALTED:
-        batch_result_end_invalid(result);
+        end_result(result, RESULT_INVALID, result->submission.receipt.text.length);
         break;
     case SUBMISSION_FAILED:
         end_failed(result, &outcome->failure, outcome->members,

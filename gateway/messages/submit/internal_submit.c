@@ -61,9 +61,6 @@ static void tell(struct internal_submit *sending) {
 
 static void on_end(struct reactor_timer *timer) {
     struct internal_submit *sending = OWNER_OF(timer, struct internal_submit, end);
-    if (sending->submission.phase == SUBMISSION_SETTLED) {
-        submission_account(&sending->submission, &sending->outcome);
-    }
     tell(sending);
     destroy(sending);
 }
@@ -83,13 +80,9 @@ static void end_with(struct internal_submit *sending, const struct failure *fail
 static void go(struct internal_submit *sending, struct verdict verdict) {
     switch (submission_go(&sending->submission, &verdict, &sending->outcome)) {
     case SUBMISSION_WAITS:
+    case SUBMISSION_IS_FULL: /* only of what waits for room */
     case SUBMISSION_GOES:
         return;
-    case SUBMISSION_IS_FULL: {
-        const struct failure failure = failure_of_refusal(&sending->options, JETSTREAM_FULL);
-        end_with(sending, &failure);
-        return;
-    }
     case SUBMISSION_ENDS:
     case SUBMISSION_HALTS:
     case SUBMISSION_CHECKED:

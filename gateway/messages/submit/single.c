@@ -209,7 +209,6 @@ static void note_halting(struct single *single, const struct parley_message *mes
 }
 
 static void answer_halting(struct single *single) {
-    message_metrics_invalid(&single->options, single->submission.account);
     if (single->request == NULL || !is_written(single, PARLEY_OK)) {
         return;
     }
@@ -228,7 +227,6 @@ static void answer_stored(struct single *single, const struct submission_outcome
                                         .members = outcome->members};
     const struct receipt *receipt = &single->submission.receipt;
     struct parley_buffer *answer = &single->options.gateway->answer;
-    message_metrics_stored(&single->options, single->submission.account, place.is_duplicate);
     parley_buffer_clear(answer);
     receipt_write(receipt, &place, answer);
     if (single->reply != NULL && !answer->has_failed) {
@@ -245,14 +243,6 @@ static void answer_stored(struct single *single, const struct submission_outcome
     http_respond(single->request, 200, "application/json", parley_buffer_bytes(answer));
 }
 
-static void answer_failure(struct single *single, const struct failure *failure,
-                           struct parley_bytes members) {
-    message_metrics_problem(&single->options, single->submission.account, failure->problem);
-    if (single->request != NULL) {
-        problem_respond_members(single->request, failure->problem, failure->detail, members);
-    }
-}
-
 static void answer_outcome(struct single *single, const struct submission_outcome *outcome) {
     switch (outcome->end) {
     case SUBMISSION_STORED:
@@ -262,16 +252,12 @@ static void answer_outcome(struct single *single, const struct submission_outcom
         answer_halting(single);
         break;
     case SUBMISSION_FAILED:
-        answer_failure(single, &outcome->failure, outcome->members);
+        problem_respond_members(single->request, outcome->failure.problem, outcome->failure.detail,
+                                outcome->members);
         break;
     case SUBMISSION_UNCOMPARED: /* no one reads it */
         break;
     }
-}
-
-static void answer_refused(struct single *single, enum jetstream_publish refused) {
-    const struct failure failure = failure_of_refusal(&single->options, refused);
-    answer_failure(single, &failure, (struct parley_bytes){0});
 }
 
 /* ---- the verdict ---- */
@@ -294,9 +280,7 @@ static bool is_served(const struct single *single) {
 
 static void finish_submitted(struct single *single, const struct submission_outcome *outcome) {
     enter(single, SINGLE_IDLE);
-    if (single->request == NULL) {
-        submission_account(&single->submission, outcome);
-    } else {
+    if (single->request != NULL) {
         answer_outcome(single, outcome);
     }
 }
@@ -313,16 +297,13 @@ static void go(struct single *single, const struct verdict *verdict) {
     struct submission_outcome outcome;
     switch (submission_go(&single->submission, &now, &outcome)) {
     case SUBMISSION_WAITS:
+    case SUBMISSION_IS_FULL: /* only of what waits for room */
         break;
     case SUBMISSION_GOES:
         drop_converted(single);
         break;
     case SUBMISSION_HALTS:
         note_halting(single, now.message);
-        break;
-    case SUBMISSION_IS_FULL:
-        enter(single, SINGLE_IDLE);
-        answer_refused(single, JETSTREAM_FULL);
         break;
     case SUBMISSION_ENDS:
         finish_submitted(single, &outcome);
@@ -425,11 +406,12 @@ static void refuse(struct single *single, const struct verdict *verdict) {
     rate_charge_charge_invalid(&single->options.meter);
     if (effect == HALTING_HALTS) {
         submit(single, verdict, NULL);
-    } else if (effect == HALTING_HALTED) {
-        note_halting(single, message);
-        answer_halting(single);
     } else {
         message_metrics_invalid(&single->options, single->submission.account);
+    }
+    if (effect == HALTING_HALTED) {
+        note_halting(single, message);
+        answer_halting(single);
     }
     if (single->request == NULL) {
         return;

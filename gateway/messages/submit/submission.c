@@ -46,6 +46,25 @@ void submission_report(struct submission *submission) {
 
 /* ---- its end ---- */
 
+static void count(const struct submission *submission, const struct submission_outcome *outcome) {
+    const struct request_options *options = submission->submitter->options;
+    const struct message_metrics_mark account = submission->account;
+    switch (outcome->end) {
+    case SUBMISSION_STORED:
+        message_metrics_stored(options, account, outcome->is_duplicate);
+        break;
+    case SUBMISSION_HALTED:
+        message_metrics_invalid(options, account);
+        break;
+    case SUBMISSION_FAILED:
+        message_metrics_problem(options, account, outcome->failure.problem);
+        break;
+    case SUBMISSION_UNCOMPARED:
+        message_metrics_uncompared(options, account, submission->ack == SUBMISSION_AGAIN);
+        break;
+    }
+}
+
 static void settle(struct submission *submission, struct parley_bytes members) {
     struct submission_outcome *outcome = submission->outcome;
     outcome->stream = submission->stream;
@@ -56,6 +75,7 @@ static void settle(struct submission *submission, struct parley_bytes members) {
         outcome->failure = failure_of_status(PARLEY_E_MEMORY);
         outcome->members = (struct parley_bytes){0};
     }
+    count(submission, outcome);
     submission_enter(submission, SUBMISSION_SETTLED);
     if (submission->deciding != NULL) {
         deciding_settle(submission);
@@ -94,26 +114,6 @@ enum submission_step submission_refuse(struct submission *submission,
     const struct failure failure = failure_of_refusal(submission->submitter->options, refused);
     submission_settle_failed(submission, &failure);
     return SUBMISSION_ENDS;
-}
-
-void submission_account(const struct submission *submission,
-                        const struct submission_outcome *outcome) {
-    const struct request_options *options = submission->submitter->options;
-    const struct message_metrics_mark account = submission->account;
-    switch (outcome->end) {
-    case SUBMISSION_STORED:
-        message_metrics_stored(options, account, outcome->is_duplicate);
-        break;
-    case SUBMISSION_HALTED:
-        message_metrics_invalid(options, account);
-        break;
-    case SUBMISSION_FAILED:
-        message_metrics_problem(options, account, outcome->failure.problem);
-        break;
-    case SUBMISSION_UNCOMPARED:
-        message_metrics_uncompared(options, account, submission->ack == SUBMISSION_AGAIN);
-        break;
-    }
 }
 
 bool submission_close(struct submission *submission, struct submission_outcome *out) {
@@ -338,7 +338,7 @@ static enum submission_step hand_over(struct submission *submission,
     const struct request_options *options = submitter->options;
     const enum jetstream_publish published = halting_publish(
         options, publication, &submitter->sender, submitter->hold, on_ack, submission);
-    if (published == JETSTREAM_FULL) {
+    if (published == JETSTREAM_FULL && submitter->waits_for_room) {
         submitter->share = window_share(options->protocol, publication->route.priority);
         return SUBMISSION_IS_FULL;
     }
@@ -367,15 +367,8 @@ static void send_pointer(struct submission *submission) {
     struct object_upload *deposit = &offload->deposit;
     snprintf(deposit->begun, sizeof deposit->begun, "%" PRIu64,
              submission->submitter->begin->sequence);
-    switch (hand_over(submission, &offload->publication)) {
-    case SUBMISSION_GOES:
+    if (hand_over(submission, &offload->publication) == SUBMISSION_GOES) {
         tell_sent(submission);
-        break;
-    case SUBMISSION_IS_FULL:
-        (void)submission_refuse(submission, JETSTREAM_FULL);
-        break;
-    default: /* it has ended */
-        break;
     }
 }
 
@@ -467,7 +460,7 @@ static enum submission_step latch(struct submission *submission, struct parley_m
     submission->account = message_metrics_mark(submitter->options, message);
     const enum jetstream_publish published = halting_latch(
         submitter->options, message, submitter->hold, on_latched, submission, &submitter->share);
-    if (published == JETSTREAM_FULL) {
+    if (published == JETSTREAM_FULL && submitter->waits_for_room) {
         return SUBMISSION_IS_FULL;
     }
     if (published != JETSTREAM_PUBLISHED) {

@@ -37,14 +37,15 @@ enum submission_phase {
 
 enum submission_step {
     SUBMISSION_WAITS,   /* on_ready follows */
-    SUBMISSION_IS_FULL, /* `submitter->share` of JetStream's window is full; continue later */
+    SUBMISSION_IS_FULL, /* `submitter->share` of JetStream's window is full; continue later, if the
+                           submitter waits for room */
     SUBMISSION_GOES,    /* on_settled follows, in a later turn */
     SUBMISSION_HALTS,   /* the same, of an invalid message */
     SUBMISSION_ENDS,    /* the outcome says how */
     SUBMISSION_CHECKED, /* it was to be checked alone: the verdict is what there is to say */
 };
 
-/* Its outcome.  Owns: texts are borrowed; `members` until submission_finish. */
+/* Its outcome, which is counted.  Owns: texts are borrowed; `members` until submission_finish. */
 struct submission_outcome {
     enum {
         SUBMISSION_STORED,
@@ -78,7 +79,8 @@ struct submitter {
     struct object_upload_begin
         *begin; /* where the stream was when the request began; NULL: no matter */
     enum receipt_form form;
-    bool is_unread; /* the client is gone: what only its answer says is not found out */
+    bool waits_for_room; /* false: a message for which there is none has failed */
+    bool is_unread;      /* the client is gone: what only its answer says is not found out */
     struct jetstream_sender sender;
     struct log_count log;
     unsigned share; /* of the window, for the last one that found none of it free */
@@ -135,7 +137,3 @@ bool submission_close(struct submission *submission, struct submission_outcome *
 void submission_end(struct submission *submission);
 /* The same with the receipt. */
 void submission_finish(struct submission *submission);
-
-/* Counts its outcome, where no request waits for it. */
-void submission_account(const struct submission *submission,
-                        const struct submission_outcome *outcome);
