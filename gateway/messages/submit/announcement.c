@@ -16,7 +16,7 @@ static enum parley_status prepare(struct gateway *gateway, const struct announce
                                     (struct parley_position){1, 1}));
     return parley_message_is_valid(message)
                ? publication_prepare(message, &context, 1, (struct parley_bytes){0},
-                                     &gateway->payload, out)
+                                     gateway_payload(gateway), out)
                : PARLEY_E_UNSUPPORTED;
 }
 
@@ -41,8 +41,7 @@ enum jetstream_publish announcement_publish(struct gateway *gateway,
         const struct jetstream_message message = {.subject = publication.route.subject.data,
                                                   .headers = publication.headers,
                                                   .header_count = publication.header_count,
-                                                  .payload =
-                                                      parley_buffer_bytes(&gateway->payload)};
+                                                  .payload = publication.payload};
         published = jetstream_publish(gateway->jetstream, &message, done, context);
     }
     gateway_forget_message(gateway, announcement->protocol);

@@ -133,12 +133,13 @@ static struct request_options options_of(const struct request_options *options) 
 }
 
 static enum parley_status prepare(struct request_options *options, struct parley_bytes text,
-                                  struct parley_bytes message_id, struct verdict *verdict,
-                                  struct publication *out) {
+                                  struct parley_bytes message_id, struct publication *out) {
+    struct gateway *gateway = options->gateway;
     PARLEY_TRY(check_message(options, text, (struct parley_position){1, 1}));
-    verdict->message = gateway_message(options->gateway, options->protocol);
-    return parley_message_is_valid(verdict->message)
-               ? verdict_prepare(options, verdict, message_id, out)
+    struct parley_message *message = gateway_message(gateway, options->protocol);
+    return parley_message_is_valid(message)
+               ? publication_prepare(message, &options->publication, 1, message_id,
+                                     gateway_payload(gateway), out)
                : PARLEY_E_UNSUPPORTED;
 }
 
@@ -146,12 +147,9 @@ static enum parley_status prepare(struct request_options *options, struct parley
 static const char *publish(struct checkpoint_ack *acknowledgement,
                            const struct request_options *options, struct parley_bytes message_id) {
     struct request_options own = options_of(options);
-    const struct parley_slice slice = {
-        .bytes = text_of(acknowledgement), .origin = {1, 1}, .number = 1};
-    struct verdict verdict = {.slice = &slice};
     struct publication publication;
     const enum parley_status status =
-        prepare(&own, slice.bytes, message_id, &verdict, &publication);
+        prepare(&own, text_of(acknowledgement), message_id, &publication);
     if (status != PARLEY_OK) {
         return parley_status_text(status);
     }

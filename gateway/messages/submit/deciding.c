@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See deciding.h. A message that has waited is there as it was checked (submission_check_again) when
- * something is to be decided. */
+/* See deciding.h. A message that has waited is there as it was checked (submission_check_again)
+ * when something is to be decided. */
 
 #include "deciding.h"
 
@@ -368,16 +368,16 @@ void deciding_note_published(struct submission *submission,
 
 /* ---- deciding ---- */
 
-static enum submission_step ask_again(struct submission *submission, int64_t delay_ms) {
+static enum submission_step ask_again(struct submission *submission, struct verdict *verdict,
+                                      int64_t delay_ms) {
     struct fact_lookup *lookup = &submission->deciding->lookup;
-    struct verdict again = {0};
     submission_enter(submission, SUBMISSION_ASKING);
     fact_lookup_again(lookup, delay_ms);
     if (lookup->state == FACT_LOOKUP_ASKING) {
         return SUBMISSION_WAITS;
     }
     submission_enter(submission, SUBMISSION_READY);
-    return deciding_go(submission, &again);
+    return deciding_go(submission, verdict);
 }
 
 static void on_lookup(struct fact_lookup *lookup) {
@@ -417,6 +417,12 @@ enum parley_status deciding_begin(struct submission *submission, const struct pa
     return PARLEY_OK;
 }
 
+/* The worker pool found that NATS does not take it. */
+static bool is_too_large(const struct verdict *verdict) {
+    const struct offload *offload = verdict->offload;
+    return offload != NULL && offload->is_prepared && offload->prepared == PARLEY_E_LIMIT;
+}
+
 enum submission_step deciding_go(struct submission *submission, struct verdict *verdict) {
     struct fact_lookup *lookup = &submission->deciding->lookup;
     struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
@@ -427,10 +433,7 @@ enum submission_step deciding_go(struct submission *submission, struct verdict *
         submission_settle_failed(submission, &failure);
         return SUBMISSION_ENDS;
     }
-    if (verdict->message == NULL) {
-        verdict->status = submission_check_again(submission, verdict);
-    }
-    if (is_forwarded && verdict_is_too_large(verdict)) {
+    if (is_forwarded && is_too_large(verdict)) {
         return submission_refuse(submission, JETSTREAM_TOO_LARGE);
     }
     if (verdict->status == PARLEY_OK) {
@@ -447,7 +450,7 @@ enum submission_step deciding_go(struct submission *submission, struct verdict *
     case PARLEY_DECISION_PUBLISH:
         return submission_publish(submission, verdict, &decision);
     case PARLEY_DECISION_ASK_AGAIN:
-        return ask_again(submission, delay_ms);
+        return ask_again(submission, verdict, delay_ms);
     case PARLEY_DECISION_REPEATED:
     case PARLEY_DECISION_REFUSED:
         break;

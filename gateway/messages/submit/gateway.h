@@ -85,6 +85,12 @@ struct parley_message *gateway_message(struct gateway *gateway,
  * more than the next one needs. */
 void gateway_forget_message(struct gateway *gateway, const struct parley_protocol *protocol);
 
+/* The buffer for the message being published, with the limit of what NATS takes. */
+static inline struct parley_buffer *gateway_payload(struct gateway *gateway) {
+    gateway->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
+    return &gateway->payload;
+}
+
 /* This worker's counts of the protocol's messages. */
 struct protocol_figures *gateway_figures(struct gateway *gateway,
                                          const struct parley_protocol *protocol);

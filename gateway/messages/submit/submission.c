@@ -301,13 +301,28 @@ static enum parley_status note_acknowledgement(struct submission *submission,
     return submission->acknowledgement != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+/* The payload is the gateway's, or the offload's, which has prepared it.
+ * Returns: PARLEY_E_LIMIT when it would be over what NATS takes, without having written more than
+ * that: JETSTREAM_TOO_LARGE. */
+static enum parley_status describe(const struct submission *submission,
+                                   const struct verdict *verdict, struct parley_bytes decided,
+                                   struct publication *out) {
+    const struct request_options *options = submission->submitter->options;
+    if (verdict->offload != NULL && verdict->offload->is_prepared) {
+        *out = verdict->offload->publication;
+        return verdict->offload->prepared;
+    }
+    return publication_prepare(verdict->message, &options->publication, verdict->slice->number,
+                               decided, gateway_payload(options->gateway), out);
+}
+
 /* All that is needed of the message once it is published, when its object may serve others. */
 static enum parley_status prepare(struct submission *submission, const struct verdict *verdict,
                                   const struct parley_decision *decision,
                                   struct publication *publication) {
     const struct parley_bytes decided =
         decision != NULL ? decision->message_id : (struct parley_bytes){0};
-    PARLEY_TRY(verdict_prepare(submission->submitter->options, verdict, decided, publication));
+    PARLEY_TRY(describe(submission, verdict, decided, publication));
     PARLEY_TRY(submission_note_receipt(submission, verdict->message, &publication->route));
     PARLEY_TRY(note_acknowledgement(submission, verdict, publication));
     return decision != NULL ? deciding_prepare(submission, verdict, decision, publication)
@@ -512,11 +527,11 @@ enum parley_status submission_check_again(struct submission *submission, struct 
 enum submission_step submission_go(struct submission *submission, struct verdict *verdict,
                                    struct submission_outcome *out) {
     submission_resume(submission, out);
-    if (submission->deciding != NULL) {
-        return deciding_go(submission, verdict);
-    }
     if (verdict->message == NULL) {
         verdict->status = submission_check_again(submission, verdict);
+    }
+    if (submission->deciding != NULL) {
+        return deciding_go(submission, verdict);
     }
     if (submission->submitter->options->task != INGEST_FORWARD) {
         return SUBMISSION_CHECKED;

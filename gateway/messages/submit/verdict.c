@@ -12,23 +12,6 @@ static void swap(struct parley_buffer *a, struct parley_buffer *b) {
     *b = other;
 }
 
-bool verdict_is_too_large(const struct verdict *verdict) {
-    return is_prepared(verdict) && verdict->offload->prepared == PARLEY_E_LIMIT;
-}
-
-enum parley_status verdict_prepare(const struct request_options *options,
-                                   const struct verdict *verdict, struct parley_bytes decided,
-                                   struct publication *out) {
-    struct gateway *gateway = options->gateway;
-    if (is_prepared(verdict)) {
-        *out = verdict->offload->publication;
-        return verdict->offload->prepared;
-    }
-    gateway->payload.limit_bytes = jetstream_max_payload_bytes(gateway->jetstream);
-    return publication_prepare(verdict->message, &options->publication, verdict->slice->number,
-                               decided, &gateway->payload, out);
-}
-
 enum parley_status verdict_convert(const struct request_options *options,
                                    const struct verdict *verdict, struct parley_buffer *out) {
     if (is_prepared(verdict)) {
