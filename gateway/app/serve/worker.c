@@ -11,7 +11,7 @@
 
 #include "kept_message.h"
 #include "offload.h"
-#include "quarantine.h"
+#include "rejection.h"
 #include "reviews.h"
 #include "admin.h"
 #include "agents.h"
