@@ -75,6 +75,13 @@ static void drop_message(struct single *single) {
     single->kept = NULL;
 }
 
+/* Called at the end of a turn: a client may take its time to read the answer. */
+static void drop_unused(struct single *single) {
+    if (single->phase != SINGLE_SUBMITTED) {
+        drop_message(single);
+    }
+}
+
 static void destroy(struct single *single) {
     awaited_reply_drop(single->reply);
     submission_finish(&single->submission);
@@ -322,6 +329,7 @@ static void on_ready(struct submission *submission) {
     } else {
         enter(single, SINGLE_IDLE);
     }
+    drop_unused(single);
     destroy_if_over(single);
 }
 
@@ -460,6 +468,7 @@ static void check_here(struct single *single, const struct parley_slice *slice) 
                                          .slice = slice,
                                          .status = status,
                                          .kept = single->kept});
+    drop_unused(single);
 }
 
 static void check(struct single *single) {
