@@ -21,8 +21,12 @@ enum {
 };
 
 static void destroy(struct mcp_call *call) {
+    struct reactor *reactor = call->mcp->gateway->reactor;
     http_inner_destroy(call->inner);
-    reactor_timer_clear(call->mcp->gateway->reactor, &call->quiet);
+    reactor_timer_clear(reactor, &call->quiet);
+    reactor_timer_clear(reactor, &call->next);
+    reactor_timer_clear(reactor, &call->cut);
+    tool_request_finish(&call->asked);
     budget_uncover(call->mcp->gateway->budget, &call->held);
     parley_arena_finish(&call->arena);
     parley_buffer_finish(&call->body);
@@ -172,8 +176,8 @@ static void write_head(const struct mcp_call *call, const struct tool_request *a
     parley_buffer_format(out, "%s ", asked->method);
     parley_buffer_append(out, parley_buffer_bytes(&asked->target));
     parley_buffer_format(out,
-                         " HTTP/1.%d\r\nAccept: application/json, application/problem+json\r\n"
-                         "Content-Length: %zu\r\n",
+                         " HTTP/1.%d\r\nAccept: application/json, application/x-ndjson;q=0.5, "
+                         "application/problem+json\r\nContent-Length: %zu\r\n",
                          host != NULL, asked->body.length);
     write_header("Host", parley_bytes_of(host), out);
     write_header("Content-Type", parley_bytes_of(asked->content_type), out);
@@ -192,36 +196,101 @@ static void write_head(const struct mcp_call *call, const struct tool_request *a
     out->has_failed |= asked->target.has_failed || asked->body.has_failed;
 }
 
-static void on_asked(void *context, struct http_inner *inner,
-                     const struct http_inner_answer *answer) {
-    struct mcp_call *call = context;
-    tool_result_of_answer(call, inner, answer);
+/* The result, or the request after which there is one: it is made in the next turn, since the
+ * handler that has answered is still at work. */
+static void take_answer(struct mcp_call *call, const struct http_inner *inner,
+                        const struct http_inner_answer *answer) {
+    struct tool_request next;
+    enum tool_step step = TOOL_ANSWERED;
+    tool_request_init(&next);
+    call->arguments.answered_count++;
+    reactor_timer_clear(call->mcp->gateway->reactor, &call->cut);
+    if (call->tool->then != NULL) {
+        const struct tool_answer given = {answer->status, answer->body};
+        step = call->tool->then(&call->arguments, &given, &next);
+    }
+    call->answer.has_failed |= next.answer.has_failed;
+    switch (step) {
+    case TOOL_ANSWERED:
+        tool_result_of_answer(call, inner, answer);
+        break;
+    case TOOL_MADE:
+        tool_result_write(call, parley_buffer_bytes(&next.answer), false);
+        break;
+    case TOOL_REFUSED:
+        tool_result_of_problem(call, parley_buffer_bytes(&next.answer));
+        break;
+    case TOOL_ASKS:
+        tool_request_finish(&call->asked);
+        call->asked = next;
+        reactor_timer_set(call->mcp->gateway->reactor, &call->next, 0);
+        return;
+    }
+    tool_request_finish(&next);
     mcp_respond(call, 200);
 }
 
-void mcp_ask(struct mcp_call *call, const struct tool_request *asked) {
+static void on_asked(void *context, struct http_inner *inner,
+                     const struct http_inner_answer *answer) {
+    struct mcp_call *call = context;
+    if (!call->is_answered) { /* as a stream that was cut */
+        take_answer(call, inner, answer);
+    }
+}
+
+static void on_next(struct reactor_timer *timer) {
+    struct mcp_call *call = OWNER_OF(timer, struct mcp_call, next);
+    http_inner_destroy(call->inner);
+    call->inner = NULL;
+    mcp_ask(call);
+}
+
+static void on_cut(struct reactor_timer *timer) {
+    struct mcp_call *call = OWNER_OF(timer, struct mcp_call, cut);
+    if (!call->is_answered) {
+        take_answer(call, call->inner,
+                    &(const struct http_inner_answer){.status = 200,
+                                                      .content_type = "application/x-ndjson",
+                                                      .body = http_inner_so_far(call->inner),
+                                                      .is_whole = true});
+    }
+}
+
+static enum parley_status make_inner(struct mcp_call *call) {
     struct parley_buffer head;
     parley_buffer_init(&head);
-    write_head(call, asked, &head);
+    write_head(call, &call->asked, &head);
     enum parley_status status = parley_buffer_status(&head);
     if (status == PARLEY_OK) {
         const struct http_inner_options options = {.head = parley_buffer_bytes(&head),
-                                                   .body = parley_buffer_bytes(&asked->body),
+                                                   .body = parley_buffer_bytes(&call->asked.body),
                                                    .answer_bytes_max = ANSWER_BYTES_MAX,
                                                    .answered = on_asked,
                                                    .context = call};
         status = http_inner_create(call->request, &options, &call->inner);
     }
     parley_buffer_finish(&head);
-    if (status == PARLEY_OK) {
-        http_inner_begin(call->inner);
-    } else if (status == PARLEY_E_UNSUPPORTED) {
+    return status;
+}
+
+void mcp_ask(struct mcp_call *call) {
+    const unsigned cut_after_s = call->asked.cut_after_s;
+    const bool may_last = call->asked.wait_s > 0 || cut_after_s > 0;
+    const enum parley_status status = make_inner(call);
+    if (status == PARLEY_E_UNSUPPORTED) {
         tool_result_of_fault(call, "The arguments are too long for a request.");
         mcp_respond(call, 200);
-    } else {
-        mcp_respond_error(call, RPC_INTERNAL_ERROR, 500, "Out of memory");
+        return;
     }
-    if (asked->wait_s > 0 && !call->is_answered && call->accepts_events) {
+    if (status != PARLEY_OK) {
+        mcp_respond_error(call, RPC_INTERNAL_ERROR, 500, "Out of memory");
+        return;
+    }
+    http_inner_begin(call->inner);
+    if (cut_after_s > 0 && !call->is_answered) {
+        reactor_timer_set(call->mcp->gateway->reactor, &call->cut, (int64_t)cut_after_s * 1000);
+    }
+    if (may_last && !call->is_answered && !call->is_streaming && call->accepts_events) {
         begin_events(call);
     }
 }
@@ -306,6 +375,9 @@ void mcp_serve(struct mcp *mcp, struct http_request *request) {
     call->accepts_events = accept != NULL && strstr(accept, "text/event-stream") != NULL &&
                            negotiate_quality(accept, "text/event-stream") > 0;
     call->quiet.fire = on_quiet;
+    call->next.fire = on_next;
+    call->cut.fire = on_cut;
+    tool_request_init(&call->asked);
     parley_arena_init(&call->arena, 0);
     parley_buffer_init(&call->body);
     parley_buffer_init(&call->answer);

@@ -18,7 +18,11 @@ struct mcp_call {
     struct parley_arena arena;
     struct rpc rpc;
     const struct tool *tool;
-    struct http_inner *inner; /* NULL: it needs no other address */
+    struct tool_call arguments;
+    struct tool_request asked; /* of other addresses, the last */
+    struct http_inner *inner;  /* that serves it; NULL: none is needed */
+    struct reactor_timer next; /* makes the next one … */
+    struct reactor_timer cut;  /* … or ends a stream, as far as it is */
     struct parley_buffer answer;
     bool accepts_json, accepts_events;
     bool is_answered;
@@ -34,8 +38,8 @@ struct mcp_call {
 void mcp_respond(struct mcp_call *call, unsigned status);
 void mcp_respond_error(struct mcp_call *call, enum rpc_code code, unsigned status,
                        const char *message);
-/* Has what is asked served; its answer becomes the result of call->tool. */
-void mcp_ask(struct mcp_call *call, const struct tool_request *asked);
+/* Has call->asked served; its answer becomes the result of call->tool. */
+void mcp_ask(struct mcp_call *call);
 
 /* ---- methods.c ---- */
 
@@ -49,5 +53,7 @@ void tool_result_write(struct mcp_call *call, struct parley_bytes object, bool i
 /* The result of call->tool that an answer makes. */
 void tool_result_of_answer(struct mcp_call *call, const struct http_inner *inner,
                            const struct http_inner_answer *answer);
+/* Of a call that a tool itself refuses, with a problem document. */
+void tool_result_of_problem(struct mcp_call *call, struct parley_bytes problem);
 /* Of arguments that do not fit. */
 void tool_result_of_fault(struct mcp_call *call, const char *detail);

@@ -89,25 +89,22 @@ static void list_tools(struct mcp_call *call) {
 
 /* ---- tools ---- */
 
-static void ask(struct mcp_call *call, const struct tool_call *arguments) {
-    struct tool_request request;
-    tool_request_init(&request);
-    const char *fault = call->tool->ask(arguments, &request);
+static void ask(struct mcp_call *call) {
+    struct tool_request *asked = &call->asked;
+    const char *fault = call->tool->ask(&call->arguments, asked);
     if (fault != NULL) {
         tool_result_of_fault(call, fault);
         mcp_respond(call, OK);
-    } else if (request.method != NULL) {
-        mcp_ask(call, &request);
+    } else if (asked->method != NULL) {
+        mcp_ask(call);
     } else {
-        call->answer.has_failed |= request.answer.has_failed;
-        tool_result_write(call, parley_buffer_bytes(&request.answer), false);
+        call->answer.has_failed |= asked->answer.has_failed;
+        tool_result_write(call, parley_buffer_bytes(&asked->answer), false);
         mcp_respond(call, OK);
     }
-    tool_request_finish(&request);
 }
 
 static void call_tool(struct mcp_call *call) {
-    struct tool_call arguments;
     struct parley_buffer fault;
     call->tool = tool_find(call->rpc.name);
     if (call->tool == NULL) {
@@ -116,8 +113,9 @@ static void call_tool(struct mcp_call *call) {
         return;
     }
     parley_buffer_init(&fault);
-    if (tool_read_arguments(call->tool, call->rpc.arguments, &call->arena, &arguments, &fault)) {
-        ask(call, &arguments);
+    if (tool_read_arguments(call->tool, call->rpc.arguments, &call->arena, &call->arguments,
+                            &fault)) {
+        ask(call);
     } else {
         parley_buffer_char(&fault, '\0');
         tool_result_of_fault(call, fault.has_failed ? "Out of memory." : fault.data);

@@ -70,6 +70,10 @@ void tool_result_of_answer(struct mcp_call *call, const struct http_inner *inner
     }
 }
 
+void tool_result_of_problem(struct mcp_call *call, struct parley_bytes problem) {
+    write_refusal(call, problem, problem_about(problem_in(call, problem))->advice, NULL);
+}
+
 void tool_result_of_fault(struct mcp_call *call, const char *detail) {
     struct parley_buffer problem;
     parley_buffer_init(&problem);

@@ -1,13 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The tools, and the request that each becomes. What a model reads of them counts in every context
+/* The list of tools, and those for messages. What a model reads of them counts in every context
  * that has this server: few words. */
 
-#include <math.h>
-#include <stdio.h>
-
 #include <parley/describe.h>
-#include <parley/tasks.h>
 
 #include "json_canonical.h"
 #include "tools.h"
@@ -33,59 +29,7 @@ enum { WAIT_MAX_S = 300 };
         .value = TOOL_OBJECT                                                                       \
     }
 
-/* ---- parts of requests ---- */
-
-static void write_escaped(struct parley_buffer *out, struct parley_bytes text) {
-    static const char plain[] = "-._~";
-    for (size_t i = 0; i < text.length; i++) {
-        const char c = text.data[i];
-        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                              (c >= 'A' && c <= 'Z') || (c != '\0' && strchr(plain, c) != NULL);
-        if (is_plain) {
-            parley_buffer_char(out, c);
-        } else {
-            parley_buffer_format(out, "%%%02X", (unsigned char)c);
-        }
-    }
-}
-
-/* One more option of the query. */
-static void write_option(struct parley_buffer *target, struct parley_bytes name,
-                         struct parley_bytes value) {
-    const bool is_first = memchr(target->data, '?', target->length) == NULL;
-    parley_buffer_char(target, is_first ? '?' : '&');
-    write_escaped(target, name);
-    parley_buffer_char(target, '=');
-    write_escaped(target, value);
-}
-
-static bool take_option(void *context, struct parley_bytes name, const struct parley_value *value) {
-    char number[32];
-    struct parley_bytes text = value->text;
-    if (value->kind == PARLEY_BOOLEAN) {
-        text = value->number != 0 ? PARLEY_BYTES("true") : PARLEY_BYTES("false");
-    } else if (value->kind == PARLEY_NUMBER) {
-        snprintf(number, sizeof number, "%.17g", value->number);
-        text = parley_bytes_of(number);
-    } else if (value->kind != PARLEY_STRING) {
-        return false;
-    }
-    write_option(context, name, text);
-    return true;
-}
-
-static const char *write_options(const struct tool_call *call, struct tool_request *out) {
-    const struct json_field *options = tool_argument(call, "options");
-    const bool is_fine =
-        options->kind == PARLEY_ABSENT ||
-        json_fields_each_member(options->raw, call->arena, take_option, &out->target);
-    return is_fine ? NULL
-                   : "The values in `options` are texts, numbers, true or false: what a query has.";
-}
-
-static unsigned count_of(const struct tool_call *call, const char *name) {
-    return (unsigned)tool_argument(call, name)->number;
-}
+/* ---- messages ---- */
 
 /* The encoding in which a message of the protocol is a text; NULL: it has none. */
 static const struct parley_codec *text_codec(const struct parley_protocol *protocol) {
@@ -114,7 +58,7 @@ static const char *write_message(const struct tool_call *call, struct tool_reque
     }
     out->content_type = codec->media_types[0];
     parley_buffer_append(&out->body, message->kind == PARLEY_OBJECT ? message->raw : message->text);
-    return write_options(call, out);
+    return tool_write_options(call, "options", &out->target);
 }
 
 /* ---- send and check ---- */
@@ -122,12 +66,12 @@ static const char *write_message(const struct tool_call *call, struct tool_reque
 static const char *ask_send(const struct tool_call *call, struct tool_request *out) {
     out->method = "POST";
     parley_buffer_format(&out->target, "/v1/%s/messages?stamp=true", call->protocol->name);
-    out->wait_s = count_of(call, "wait");
+    out->wait_s = tool_count(call, "wait", 0);
     out->key = tool_argument(call, "key")->text;
     return write_message(call, out);
 }
 
-static const struct tool tool_send = {
+const struct tool tool_send = {
     .name = "send",
     .title = "Send a message",
     .description =
@@ -163,7 +107,7 @@ static const char *ask_check(const struct tool_call *call, struct tool_request *
     return write_message(call, out);
 }
 
-static const struct tool tool_check = {
+const struct tool tool_check = {
     .name = "check",
     .title = "Check a message",
     .description = "Says whether a message keeps every rule of its protocol, and sends nothing. "
@@ -175,70 +119,6 @@ static const struct tool tool_check = {
     .is_read_only = true,
     .is_idempotent = true,
     .ask = ask_check};
-
-/* ---- tasks ---- */
-
-static bool has_tasks(const struct parley_protocol *protocol) {
-    return protocol->tasks != NULL;
-}
-
-/* The protocol that has them. */
-static const struct parley_protocol *protocol_of_tasks(void) {
-    size_t i = 0;
-    while (parley_protocols[i] != NULL && !has_tasks(parley_protocols[i])) {
-        i++;
-    }
-    return parley_protocols[i];
-}
-
-static void write_member(const struct tool_call *call, const char *name, const char *before,
-                         struct parley_buffer *out) {
-    const struct json_field *field = tool_argument(call, name);
-    if (field->kind != PARLEY_ABSENT) {
-        parley_buffer_format(out, "%s\"%s\":", before, name);
-        parley_buffer_append(out, field->raw);
-    }
-}
-
-static const char *ask_next_task(const struct tool_call *call, struct tool_request *out) {
-    out->method = "POST";
-    out->content_type = "application/json";
-    out->wait_s = count_of(call, "wait");
-    parley_buffer_format(&out->target, "/v1/%s/tasks/next", protocol_of_tasks()->name);
-    write_member(call, "agent", "{", &out->body);
-    write_member(call, "domains", ",", &out->body);
-    write_member(call, "tasks", ",", &out->body);
-    parley_buffer_char(&out->body, '}');
-    return NULL;
-}
-
-static const struct tool tool_next_task = {
-    .name = "next_task",
-    .title = "Take a task",
-    .description = "Claims the best open task for an agent: {\"task\",\"claim\",\"deadline\"}, or "
-                   "{\"task\":null} if there is none. Do the work and report it.",
-    .parameters =
-        (const struct tool_parameter[]){
-            {.name = "agent",
-             .description = "Who takes the task",
-             .value = TOOL_TEXT,
-             .is_required = true},
-            {.name = "domains",
-             .description = "Take tasks of these domains (the part of a name before its first dot)",
-             .value = TOOL_TEXTS},
-            {.name = "tasks", .description = "Take tasks of these names", .value = TOOL_TEXTS},
-            {.name = "wait",
-             .description = "Seconds to wait for a task",
-             .value = TOOL_COUNT,
-             .maximum = WAIT_MAX_S},
-            {0}},
-    .output = "\"task\":{\"type\":[\"object\",\"null\"]},\"claim\":{\"type\":\"object\"},"
-              "\"deadline\":{\"type\":[\"string\",\"null\"]},\"detail\":{\"type\":\"string\"}",
-    .needs_send = true,
-    .needs_read = true,
-    .is_for = has_tasks,
-    .ask = ask_next_task,
-    .nothing = "{\"task\":null}"};
 
 /* ---- explain ---- */
 
@@ -326,7 +206,7 @@ static const char *ask_explain(const struct tool_call *call, struct tool_request
     if (rule->kind != PARLEY_ABSENT) {
         out->method = "GET";
         parley_buffer_text(&out->target, "/rules/");
-        write_escaped(&out->target, rule->text);
+        tool_write_segment(&out->target, rule->text);
         return NULL;
     }
     if (type->kind != PARLEY_ABSENT) {
@@ -336,7 +216,7 @@ static const char *ask_explain(const struct tool_call *call, struct tool_request
     return NULL;
 }
 
-static const struct tool tool_explain = {
+const struct tool tool_explain = {
     .name = "explain",
     .title = "Explain a protocol",
     .description = "Its types and options; with `type` the JSON Schema and an example of one; with "
@@ -356,4 +236,5 @@ static const struct tool tool_explain = {
     .is_idempotent = true,
     .ask = ask_explain};
 
-const struct tool *const tools[] = {&tool_send, &tool_check, &tool_next_task, &tool_explain, NULL};
+const struct tool *const tools[] = {&tool_send,   &tool_check,   &tool_read, &tool_next_task,
+                                    &tool_report, &tool_explain, NULL};

@@ -6,6 +6,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 
 const struct tool *tool_find(struct parley_bytes name) {
     for (const struct tool *const *tool = tools; *tool != NULL; tool++) {
@@ -265,6 +266,63 @@ bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
 }
 
 /* ---- requests ---- */
+
+unsigned tool_count(const struct tool_call *call, const char *name, unsigned absent) {
+    const struct json_field *field = tool_argument(call, name);
+    return field->kind == PARLEY_ABSENT ? absent : (unsigned)field->number;
+}
+
+void tool_write_segment(struct parley_buffer *target, struct parley_bytes text) {
+    static const char plain[] = "-._~";
+    for (size_t i = 0; i < text.length; i++) {
+        const char c = text.data[i];
+        const bool is_plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                              (c >= 'A' && c <= 'Z') || (c != '\0' && strchr(plain, c) != NULL);
+        if (is_plain) {
+            parley_buffer_char(target, c);
+        } else {
+            parley_buffer_format(target, "%%%02X", (unsigned char)c);
+        }
+    }
+}
+
+static void write_option(struct parley_buffer *target, struct parley_bytes name,
+                         struct parley_bytes value) {
+    const bool is_first = memchr(target->data, '?', target->length) == NULL;
+    parley_buffer_char(target, is_first ? '?' : '&');
+    tool_write_segment(target, name);
+    parley_buffer_char(target, '=');
+    tool_write_segment(target, value);
+}
+
+void tool_write_option(struct parley_buffer *target, const char *name, struct parley_bytes value) {
+    write_option(target, parley_bytes_of(name), value);
+}
+
+static bool take_option(void *context, struct parley_bytes name, const struct parley_value *value) {
+    char number[32];
+    struct parley_bytes text = value->text;
+    if (value->kind == PARLEY_BOOLEAN) {
+        text = value->number != 0 ? PARLEY_BYTES("true") : PARLEY_BYTES("false");
+    } else if (value->kind == PARLEY_NUMBER) {
+        snprintf(number, sizeof number, "%.17g", value->number);
+        text = parley_bytes_of(number);
+    } else if (value->kind != PARLEY_STRING) {
+        return false;
+    }
+    write_option(context, name, text);
+    return true;
+}
+
+const char *tool_write_options(const struct tool_call *call, const char *name,
+                               struct parley_buffer *target) {
+    const struct json_field *options = tool_argument(call, name);
+    const bool is_fine = options->kind == PARLEY_ABSENT ||
+                         json_fields_each_member(options->raw, call->arena, take_option, target);
+    return is_fine ? NULL
+                   : "The values of options and filters are texts, numbers, true or false: what a "
+                     "query has.";
+}
 
 void tool_request_init(struct tool_request *request) {
     *request = (struct tool_request){0};

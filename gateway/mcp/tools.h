@@ -40,6 +40,21 @@ struct tool_call {
     const struct parley_protocol *protocol; /* NULL: the tool has no argument for it */
     struct json_field arguments[TOOL_PARAMETERS_MAX];
     struct parley_arena *arena;
+    unsigned answered_count; /* requests of this call that have an answer */
+};
+
+/* Owns: borrowed for a call. */
+struct tool_answer {
+    unsigned status;
+    struct parley_bytes body;
+};
+
+/* What an answer means for a call. */
+enum tool_step {
+    TOOL_ANSWERED, /* it is the result */
+    TOOL_MADE,     /* the result is tool_request.answer */
+    TOOL_REFUSED,  /* it is refused by the problem in tool_request.answer */
+    TOOL_ASKS,     /* the tool_request is made next */
 };
 
 /* What a call becomes. */
@@ -49,6 +64,7 @@ struct tool_request {
     struct parley_buffer body;
     const char *content_type;    /* of the body; static */
     unsigned wait_s;             /* 0: the answer comes as soon as it can */
+    unsigned cut_after_s;        /* of a stream: what is there then is its answer; 0: never */
     struct parley_bytes key;     /* Idempotency-Key; data NULL: none */
     struct parley_buffer answer; /* a JSON object */
 };
@@ -63,8 +79,14 @@ struct tool {
     bool (*is_for)(const struct parley_protocol *protocol); /* NULL: for all */
     /* Returns: NULL, or what is wrong with the arguments, a sentence (static). */
     const char *(*ask)(const struct tool_call *call, struct tool_request *out);
+    /* NULL: the answer is the result.  `out` is initialised. */
+    enum tool_step (*then)(const struct tool_call *call, const struct tool_answer *answer,
+                           struct tool_request *out);
     const char *nothing; /* the result, where the answer has no body (204); JSON */
 };
+
+extern const struct tool tool_send, tool_check, tool_read, tool_next_task, tool_report,
+    tool_explain;
 
 /* NULL ends them. */
 extern const struct tool *const tools[];
@@ -86,6 +108,18 @@ bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
 
 /* An argument by its name, which the tool has; of the kind PARLEY_ABSENT if it was not given. */
 const struct json_field *tool_argument(const struct tool_call *call, const char *name);
+
+/* The number of seconds or items in an argument; `absent` where it was not given. */
+unsigned tool_count(const struct tool_call *call, const char *name, unsigned absent);
+
+/* Appends one more option to the query of a target, percent-encoded. */
+void tool_write_option(struct parley_buffer *target, const char *name, struct parley_bytes value);
+/* Appends text to a path, percent-encoded. */
+void tool_write_segment(struct parley_buffer *target, struct parley_bytes text);
+/* Appends the members of an argument that is an object as options of the query.
+ * Returns: NULL, or what is wrong with them, a sentence (static). */
+const char *tool_write_options(const struct tool_call *call, const char *name,
+                               struct parley_buffer *target);
 
 void tool_request_init(struct tool_request *request);
 void tool_request_finish(struct tool_request *request);

@@ -38,6 +38,9 @@ struct parley_task {
     uint64_t sequences[PARLEY_TASK_FACTS];
 };
 
+/* What an agent says of its work on a task. */
+enum parley_task_report { PARLEY_TASK_PROGRESS, PARLEY_TASK_RESULT, PARLEY_TASK_FAILED };
+
 struct parley_task_kind {
     const char *const *states; /* NULL-terminated */
     const char *requests;      /* below the protocol's first token: the subjects of requests */
@@ -60,4 +63,9 @@ struct parley_task_kind {
     /* Appends the message by which `agent` claims a task: `message_id` a UUID, `now` RFC 3339. */
     void (*write_claim)(struct parley_bytes agent, struct parley_bytes id, const char *message_id,
                         const char *now, struct parley_buffer *out);
+    /* Appends the message by which `agent` reports on a task, without what `stamp` fills in.
+     * `payload`: JSON. */
+    void (*write_report)(enum parley_task_report report, struct parley_bytes agent,
+                         struct parley_bytes id, struct parley_bytes payload,
+                         struct parley_buffer *out);
 };

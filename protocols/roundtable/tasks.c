@@ -133,7 +133,7 @@ static enum parley_status read_work(struct parley_bytes id,
     return PARLEY_OK;
 }
 
-/* ---- the claim ---- */
+/* ---- messages ---- */
 
 static void write_claim(struct parley_bytes agent, struct parley_bytes id, const char *message_id,
                         const char *now, struct parley_buffer *out) {
@@ -147,6 +147,21 @@ static void write_claim(struct parley_bytes agent, struct parley_bytes id, const
     parley_buffer_text(out, ",\"payload\":{}}");
 }
 
+static void write_report(enum parley_task_report report, struct parley_bytes agent,
+                         struct parley_bytes id, struct parley_bytes payload,
+                         struct parley_buffer *out) {
+    static const char *const types[] = {[PARLEY_TASK_PROGRESS] = "task.progress",
+                                        [PARLEY_TASK_RESULT] = "task.result",
+                                        [PARLEY_TASK_FAILED] = "task.failed"};
+    parley_buffer_format(out, "{\"type\":\"%s\",\"from\":", types[report]);
+    parley_buffer_json(out, agent);
+    parley_buffer_text(out, ",\"correlationId\":");
+    parley_buffer_json(out, id);
+    parley_buffer_text(out, ",\"payload\":");
+    parley_buffer_append(out, payload);
+    parley_buffer_char(out, '}');
+}
+
 const struct parley_task_kind roundtable_tasks = {.states = states,
                                                   .requests = "tasks.>",
                                                   .lapsed = "expired",
@@ -154,4 +169,5 @@ const struct parley_task_kind roundtable_tasks = {.states = states,
                                                   .write_key = write_key,
                                                   .read = read_work,
                                                   .domain = roundtable_domain_of,
-                                                  .write_claim = write_claim};
+                                                  .write_claim = write_claim,
+                                                  .write_report = write_report};

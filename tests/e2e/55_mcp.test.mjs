@@ -6,8 +6,8 @@ import assert from 'node:assert/strict';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { get, post, request } from './lib/http.mjs';
-import { CLIENTS, MODERN, legacyRequest, modernRequest, rpc } from './lib/mcp.mjs';
+import { get, post, request, send } from './lib/http.mjs';
+import { CLIENTS, MODERN, callTool, legacyRequest, modernRequest, rpc } from './lib/mcp.mjs';
 import { lastSequence, storedMessage } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -27,7 +27,7 @@ const waiting = async (server) =>
 // A result: its object, which is its text as well, and fits the schema of its tool.
 async function resultOf(client, name, args) {
   const { tools } = await client.listTools();
-  const result = await client.callTool({ name, arguments: args });
+  const result = await callTool(client, { name, arguments: args });
   assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent);
   const { outputSchema } = tools.find((tool) => tool.name === name);
   assert.ok(ajv.validate(outputSchema, result.structuredContent), ajv.errorsText());
@@ -48,7 +48,7 @@ async function refused(client, name, args) {
   return result.structuredContent;
 }
 
-for (const { revision, isThere, connect, call, cancel } of CLIENTS) {
+for (const { revision, isThere, connect, cancel } of CLIENTS) {
   describe(`the official client of ${revision}`, { skip: !isThere && 'it needs Node 20' }, () => {
     const its = useParley();
 
@@ -64,7 +64,7 @@ for (const { revision, isThere, connect, call, cancel } of CLIENTS) {
     it('lists tools whose schemas are schemas, in one order always', async (t) => {
       const client = await connect(t, its.parley);
       const list = await client.listTools();
-      assert.deepEqual(namesOf(list), ['send', 'check', 'next_task', 'explain']);
+      assert.deepEqual(namesOf(list), ['send', 'check', 'read', 'next_task', 'report', 'explain']);
       for (const { inputSchema, outputSchema } of list.tools) {
         ajv.compile(inputSchema);
         ajv.compile(outputSchema);
@@ -144,7 +144,7 @@ for (const { revision, isThere, connect, call, cancel } of CLIENTS) {
       const agent = `c-${revision}`;
       const controller = new AbortController();
       const params = { name: 'next_task', arguments: { agent, wait: 300 } };
-      const made = call(client, params, { signal: controller.signal });
+      const made = callTool(client, params, { signal: controller.signal });
       await until('it waits', async () => (await waiting(its.parley)) === 1);
       cancel(client, controller);
       await assert.rejects(made);
@@ -152,6 +152,86 @@ for (const { revision, isThere, connect, call, cancel } of CLIENTS) {
       await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
       const another = await connect(t, its.parley);
       assert.notEqual((await accepted(another, 'next_task', { agent })).task, null);
+    });
+
+    it('reads what is stored, and goes on from there', async (t) => {
+      const client = await connect(t, its.parley);
+      const sender = `reader ${revision}`;
+      const filters = { sender };
+      const sent = [claim({ sender }), claim({ sender }), claim({ sender })];
+      for (const message of sent) await accepted(client, 'send', { protocol: 'vlp', message });
+      const first = await accepted(client, 'read', { protocol: 'vlp', filters, limit: 2 });
+      assert.deepEqual(first.items.map(({ data }) => data), sent.slice(0, 2));
+      const args = { protocol: 'vlp', filters, since: first.resume };
+      const second = await accepted(client, 'read', args);
+      assert.deepEqual(second.items.map(({ data }) => data), sent.slice(2));
+      const none = { protocol: 'vlp', filters, since: second.resume };
+      assert.deepEqual(await accepted(client, 'read', none), { items: [], resume: second.resume });
+      const { detail } = await refused(client, 'read', { protocol: 'vlp', since: 'yesterday' });
+      assert.match(detail, /since/);
+    });
+
+    it('waits for a message, with and without a place to go on from', async (t) => {
+      const client = await connect(t, its.parley);
+      const sender = `waiter ${revision}`;
+      const filters = { sender };
+      // Sent until one comes: what is sent before the reader is there is none of those to come.
+      const next = async (args) => {
+        let result;
+        const call = accepted(client, 'read', { protocol: 'vlp', filters, wait: 300, ...args });
+        call.then((value) => (result = value));
+        await until('one has come', async () => {
+          if (!result) await send(its.parley, claim({ sender }));
+          return result;
+        });
+        assert.equal(result.items[0].data.sender, sender);
+        return result.resume;
+      };
+      const resume = await next({});
+      let since = resume;
+      for (let items = [1]; items.length > 0;) {
+        ({ items, resume: since } = await accepted(client, 'read', { protocol: 'vlp', filters, since }));
+      }
+      assert.notEqual(await next({ since }), since);
+    });
+
+    it('waits no longer than it said, and is told where it is', async (t) => {
+      const client = await connect(t, its.parley);
+      const args = { protocol: 'vlp', filters: { sender: 'nobody' }, wait: 1 };
+      const { items, resume } = await accepted(client, 'read', args);
+      assert.deepEqual(items, []);
+      assert.match(resume, /^VLP:/);
+      assert.deepEqual((await accepted(client, 'read', { ...args, since: resume })).items, []);
+    });
+
+    it('is shown the beginning of a large message, and where the whole is', async (t) => {
+      const client = await connect(t, its.parley);
+      const sender = `large ${revision}`;
+      const message = claim({ sender, content: 'x'.repeat(5000) });
+      await accepted(client, 'send', { protocol: 'vlp', message });
+      const { items } = await accepted(client, 'read', { protocol: 'vlp', filters: { sender } });
+      assert.equal(items[0].data.length, 1024);
+      const path = /GET (\S+)/.exec(items[0].shortened)[1];
+      assert.deepEqual((await get(its.parley, path)).lines[0].data, message);
+    });
+
+    it('reports on its task, and not on that of another', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `h-${revision}`;
+      await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
+      const { task: { id } } = await accepted(client, 'next_task', { agent, wait: 300 });
+      const report = { task: id, kind: 'progress', payload: { percent: 50 } };
+      const problem = await refused(client, 'report', { agent: 'another', ...report });
+      assert.deepEqual([problem.type, problem.holder], ['/problems/not-holder', agent]);
+      const { type, warnings } = await accepted(client, 'report', { agent, ...report });
+      assert.deepEqual([type, warnings], ['task.progress', []]);
+      const wrong = { agent, task: id, kind: 'result', payload: { status: 'done' } };
+      const { violations } = await refused(client, 'report', wrong);
+      assert.ok(violations.length > 0);
+      const { payload } = taskResult(id);
+      const end = await accepted(client, 'report', { agent, task: id, kind: 'result', payload });
+      assert.deepEqual([end.type, end.warnings], ['task.result', []]);
+      assert.equal((await get(its.parley, `/v1/roundtable/tasks/${id}`)).json.state, 'completed');
     });
 
     it('gets the reply to a task that it sends', async (t) => {
@@ -307,7 +387,7 @@ describe('a server with tokens', () => {
     for (const [token, names] of [
       [none, ['explain']],
       [sender, ['send', 'check', 'explain']],
-      [worker, ['send', 'check', 'next_task', 'explain']],
+      [worker, ['send', 'check', 'read', 'next_task', 'report', 'explain']],
     ]) {
       const list = await ask(token, modernRequest('tools/list'));
       assert.deepEqual(namesOf(list), names);

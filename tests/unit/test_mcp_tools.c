@@ -68,6 +68,16 @@ static const struct {
     {"next_task", "{\"tasks\":[\"a.b\"],\"wait\":30,\"domains\":[\"c\",\"d\"],\"agent\":\"g\"}",
      "POST /v1/roundtable/tasks/next\napplication/json\n30 "
      "\n{\"agent\":\"g\",\"domains\":[\"c\",\"d\"],\"tasks\":[\"a.b\"]}"},
+    {"read", "{\"protocol\":\"vlp\"}", "GET /v1/vlp/stream?follow=false&limit=20&since=1h\n\n0 \n"},
+    {"read", "{\"protocol\":\"vlp\",\"wait\":5}",
+     "GET /v1/vlp/stream?follow=true&limit=1&since=now\n\n0 \n"},
+    {"read",
+     "{\"protocol\":\"vlp\",\"since\":\"VLP:a:1\",\"limit\":100,\"wait\":5,\"filters\":{\"type\":"
+     "\"claim,notice\",\"for\":\"me\"}}",
+     "GET "
+     "/v1/vlp/stream?follow=false&limit=100&since=VLP%3Aa%3A1&type=claim%2Cnotice&for=me\n\n0 \n"},
+    {"report", "{\"agent\":\"g\",\"task\":\"a/b\",\"kind\":\"result\",\"payload\":{}}",
+     "GET /v1/roundtable/tasks/a%2Fb\n\n0 \n"},
     {"explain", "{\"protocol\":\"vlp\",\"rule\":\"VLP-012\"}", "GET /rules/VLP-012\n\n0 \n"},
     {"explain", "{\"protocol\":\"vlp\",\"rule\":\"../x\"}", "GET /rules/..%2Fx\n\n0 \n"},
     /* what does not fit */
@@ -95,7 +105,13 @@ static const struct {
     {"send", "{\"protocol\":\"vlp\",\"message\":{},\"key\":\"a\\r\\nX: y\"}",
      "The argument `key` of send does not fit; its schema is {\"type\":\"string\"}."},
     {"send", "{\"protocol\":\"vlp\",\"message\":{},\"options\":{\"strict\":[]}}",
-     "The values in `options` are texts, numbers, true or false: what a query has."},
+     "The values of options and filters are texts, numbers, true or false: what a query has."},
+    {"report", "{\"agent\":\"g\",\"task\":\"a\",\"kind\":\"done\",\"payload\":{}}",
+     "The argument `kind` of report does not fit; its schema is {\"type\":\"string\",\"enum\":["
+     "\"progress\",\"result\",\"failed\"]}."},
+    {"read", "{\"protocol\":\"vlp\",\"limit\":0}",
+     "The argument `limit` of read does not fit; its schema is {\"type\":\"integer\",\"minimum\":1,"
+     "\"maximum\":100}."},
     {"next_task", "{\"agent\":\"g\",\"domains\":[1]}",
      "The argument `domains` of next_task does not fit; its schema is {\"type\":\"array\","
      "\"items\":{\"type\":\"string\"}}."},
@@ -166,6 +182,89 @@ static void test_what_a_model_reads_of_the_tools_is_short(void **state) {
     assert_true(bytes / BYTES_A_TOKEN <= TOKENS_MAX);
 }
 
+/* What a tool makes of an answer: "STEP METHOD TARGET\nBODY", or "STEP ANSWER". */
+static const struct {
+    const char *tool, *arguments;
+    unsigned answered_count, status;
+    const char *body, *becomes;
+} steps[] = {
+    {"read", "{\"protocol\":\"vlp\"}", 1, 200, "", "made {\"items\":[],\"resume\":null}"},
+    {"read", "{\"protocol\":\"vlp\",\"since\":\"a\"}", 1, 200, "",
+     "made {\"items\":[],\"resume\":\"a\"}"},
+    {"read", "{\"protocol\":\"vlp\",\"since\":\"a\",\"wait\":9}", 1, 200, "",
+     "asks GET /v1/vlp/stream?follow=true&limit=1&since=a\n"},
+    {"read", "{\"protocol\":\"vlp\",\"since\":\"a\",\"wait\":9}", 2, 200,
+     "{\"type\":\"parley.open\",\"resume\":\"b\"}\n{\"type\":\"parley.keepalive\",\"resume\":\"c\"}"
+     "\n",
+     "made {\"items\":[],\"resume\":\"c\"}"},
+    {"read", "{\"protocol\":\"vlp\",\"since\":\"a\",\"wait\":9}", 1, 200,
+     "{\"type\":\"vlp.claim\",\"resume\":\"b\",\"data\":{}}\n{\"type\":\"parley.gap\",\"resume\":"
+     "\"c\"}"
+     "\n{\"type\":\"cut",
+     "made "
+     "{\"items\":[{\"type\":\"vlp.claim\",\"resume\":\"b\",\"data\":{}},{\"type\":\"parley.gap\","
+     "\"resume\":\"c\"}],\"resume\":\"c\"}"},
+    {"read", "{\"protocol\":\"vlp\"}", 1, 400, "{}", "answered "},
+    {"report", "{\"agent\":\"g\",\"task\":\"T\",\"kind\":\"result\",\"payload\":{\"a\":1.0}}", 1,
+     200, "{\"holder\":\"g\",\"claimed_at\":\"now\"}",
+     "asks POST /v1/roundtable/messages?stamp=true\n{\"type\":\"task.result\",\"from\":\"g\","
+     "\"correlationId\":\"T\",\"payload\":{\"a\":1.0}}"},
+    {"report", "{\"agent\":\"g\",\"task\":\"T\",\"kind\":\"failed\",\"payload\":{}}", 1, 404, "{}",
+     "asks POST /v1/roundtable/messages?stamp=true\n{\"type\":\"task.failed\",\"from\":\"g\","
+     "\"correlationId\":\"T\",\"payload\":{}}"},
+    {"report", "{\"agent\":\"g\",\"task\":\"T\",\"kind\":\"progress\",\"payload\":{}}", 1, 200,
+     "{\"holder\":\"h\",\"claimed_at\":\"then\"}",
+     "refused {\"type\":\"/problems/not-holder\",\"title\":\"Another agent holds this task\","
+     "\"status\":409,\"detail\":\"Another agent holds this task. Nothing was sent.\","
+     "\"holder\":\"h\",\"claimed_at\":\"then\"}"},
+    {"report", "{\"agent\":\"g\",\"task\":\"T\",\"kind\":\"progress\",\"payload\":{}}", 2, 422,
+     "{}", "answered "},
+};
+
+static void take(size_t row, struct parley_buffer *out) {
+    static const char *const names[] = {[TOOL_ANSWERED] = "answered",
+                                        [TOOL_MADE] = "made",
+                                        [TOOL_REFUSED] = "refused",
+                                        [TOOL_ASKS] = "asks"};
+    const struct tool *tool = tool_find(parley_bytes_of(steps[row].tool));
+    struct parley_arena arena;
+    struct tool_call call;
+    struct tool_request next;
+    parley_arena_init(&arena, 0);
+    tool_request_init(&next);
+    assert_true(
+        tool_read_arguments(tool, parley_bytes_of(steps[row].arguments), &arena, &call, out));
+    call.answered_count = steps[row].answered_count;
+    const struct tool_answer answer = {steps[row].status, parley_bytes_of(steps[row].body)};
+    const enum tool_step step = tool->then(&call, &answer, &next);
+    parley_buffer_format(out, "%s ", names[step]);
+    if (step == TOOL_ASKS) {
+        parley_buffer_format(out, "%s ", next.method);
+        parley_buffer_append(out, parley_buffer_bytes(&next.target));
+        parley_buffer_char(out, '\n');
+        parley_buffer_append(out, parley_buffer_bytes(&next.body));
+    } else {
+        parley_buffer_append(out, parley_buffer_bytes(&next.answer));
+    }
+    parley_buffer_char(out, '\0');
+    tool_request_finish(&next);
+    parley_arena_finish(&arena);
+}
+
+static void test_an_answer_is_the_result_or_leads_to_another_request(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        struct parley_buffer out;
+        parley_buffer_init(&out);
+        take(i, &out);
+        if (strcmp(out.data, steps[i].becomes) != 0) {
+            fail_msg("%s %s:\n%s\ninstead of\n%s", steps[i].tool, steps[i].arguments, out.data,
+                     steps[i].becomes);
+        }
+        parley_buffer_finish(&out);
+    }
+}
+
 static const struct {
     const char *scopes;
     const char *tools; /* that are listed */
@@ -173,11 +272,11 @@ static const struct {
     {"", "explain"},
     {"metrics", "explain"},
     {"send:vlp", "send check explain"},
-    {"read:roundtable", "explain"},
+    {"read:roundtable", "read explain"},
     {"send:roundtable", "send check explain"},
-    {"send:roundtable read:vlp", "send check explain"},
-    {"send:roundtable read:roundtable", "send check next_task explain"},
-    {"send:* read:*", "send check next_task explain"},
+    {"send:roundtable read:vlp", "send check read explain"},
+    {"send:roundtable read:roundtable", "send check read next_task report explain"},
+    {"send:* read:*", "send check read next_task report explain"},
 };
 
 static void test_tools_are_listed_for_who_may_call_them(void **state) {
@@ -213,6 +312,7 @@ static void test_a_tool_names_the_protocols_that_the_token_may_use(void **state)
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_call_becomes_a_request_or_says_what_does_not_fit),
+        cmocka_unit_test(test_an_answer_is_the_result_or_leads_to_another_request),
         cmocka_unit_test(test_every_type_of_every_protocol_is_explained_with_an_example),
         cmocka_unit_test(test_what_a_model_reads_of_the_tools_is_short),
         cmocka_unit_test(test_tools_are_listed_for_who_may_call_them),
