@@ -65,7 +65,7 @@ bool reply_enter(struct replies *replies, struct reply_wait *wait,
     wait->phase = REPLY_EXPECTED;
     wait->is_late = false;
     wait->request = NULL;
-    wait->sequence = 0;
+    wait->reply.sequence = 0;
     wait->lapse.due_ms = INT64_MAX;
     wait->lapse.request = NULL;
     reply_source_add(wait->source, wait);
@@ -78,7 +78,7 @@ bool reply_begin(struct reply_wait *wait) {
         forget(wait);
         return false;
     }
-    if (wait->sequence > 0) {
+    if (wait->reply.sequence > 0) {
         reply_source_fetch(wait->source, wait);
     } else {
         reply_source_ask(wait->source, wait);

@@ -20,6 +20,7 @@
 #include <parley/tasks.h>
 
 #include "channel.h"
+#include "fact_place.h"
 #include "jetstream.h"
 #include "waiters.h"
 
@@ -61,8 +62,6 @@ enum reply_end {
     REPLY_LAPSED,  /* none will come: the work was not claimed by its deadline */
 };
 
-#define REPLY_STREAM_MAX 256
-
 /* One that waits.  Owns: the caller embeds it, zeroed but for `over`, and calls reply_leave before
  * it frees it. */
 struct reply_wait {
@@ -77,8 +76,7 @@ struct reply_wait {
     struct reply_source *source;
     struct jetstream_request *request; /* under way; NULL for none */
     char *key;
-    char stream[REPLY_STREAM_MAX]; /* of the reply … */
-    uint64_t sequence;             /* … 0: not known */
+    struct fact_place reply; /* its sequence is 0: not known */
     struct {
         enum parley_task_fact fact;        /* which is asked for next … */
         int64_t due_ms;                    /* … at this time, Unix time; INT64_MAX: none is */

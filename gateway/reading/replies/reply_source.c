@@ -10,7 +10,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "api_fields.h"
 #include "jetstream_map.h"
 
 /* The longest delay by an unnoticed break. */
@@ -50,31 +49,14 @@ static void ask_unless_known(struct reply_source *source, struct reply_wait *wai
 
 /* ---- the values of keys ---- */
 
-/* `value`: {"stream":…,"seq":…,…}; of anything else nothing is learnt. */
-static void learn(struct reply_wait *wait, struct parley_bytes value) {
-    struct answer_member members[] = {{.name = "stream"}, {.name = "seq"}};
-    struct parley_arena arena;
-    parley_arena_init(&arena, 0);
-    const bool is_read = api_fields_read(value, members, 2, &arena) == PARLEY_OK &&
-                         members[0].value.kind == PARLEY_STRING;
-    const struct parley_bytes stream = members[0].value.text;
-    const uint64_t sequence = is_read ? answer_member_number(value, &members[1]) : 0;
-    if (sequence > 0 && stream.length > 0 && stream.length < sizeof wait->stream) {
-        memcpy(wait->stream, stream.data, stream.length);
-        wait->stream[stream.length] = '\0';
-        wait->sequence = sequence;
-    }
-    parley_arena_finish(&arena);
-}
-
 static void on_asked(void *context, const struct jetstream_last *last) {
     struct reply_wait *wait = context;
     wait->request = NULL;
     wait->phase = REPLY_WATCHING;
     if (last->found == JETSTREAM_LAST_FOUND) {
-        learn(wait, last->payload);
+        (void)fact_place_read(last->payload, &wait->reply);
     }
-    if (wait->sequence > 0) {
+    if (wait->reply.sequence > 0) {
         reply_source_fetch(wait->source, wait);
     }
 }
@@ -100,8 +82,8 @@ static void on_written(void *context, const struct jetstream_stored *stored) {
         if (strcmp(wait->key, key) != 0 || wait->phase == REPLY_FETCHING) {
             continue;
         }
-        learn(wait, stored->payload);
-        if (wait->sequence > 0 && wait->phase != REPLY_EXPECTED) {
+        (void)fact_place_read(stored->payload, &wait->reply);
+        if (wait->reply.sequence > 0 && wait->phase != REPLY_EXPECTED) {
             reply_source_fetch(source, wait);
         }
     }
@@ -129,7 +111,7 @@ static const struct jetstream_place *place_of(const struct reply_source *source,
     const bool is_of_channel = strncmp(subject, prefix, length) == 0 && subject[length] == '.';
     const struct jetstream_place *place =
         is_of_channel ? jetstream_place_find(source->jetstream, subject) : NULL;
-    return place != NULL && strcmp(place->stream, wait->stream) == 0 ? place : NULL;
+    return place != NULL && strcmp(place->stream, wait->reply.stream) == 0 ? place : NULL;
 }
 
 /* As the hub of that stream does: see stream_hub_look. */
@@ -141,7 +123,7 @@ static void name_stream(struct reply_source *source, const struct jetstream_plac
 
 static void show(struct reply_source *source, struct reply_wait *wait,
                  const struct jetstream_held *held, const struct jetstream_place *place) {
-    const struct jetstream_stored stored = {.sequence = wait->sequence,
+    const struct jetstream_stored stored = {.sequence = wait->reply.sequence,
                                             .time_ns = held->time_ns,
                                             .subject = held->subject,
                                             .payload = held->payload};
@@ -210,12 +192,12 @@ void reply_source_fetch(struct reply_source *source, struct reply_wait *wait) {
     wait->request = NULL;
     wait->phase = REPLY_FETCHING;
     const bool is_created_known =
-        source->created[0] != '\0' && strcmp(source->created_stream, wait->stream) == 0;
+        source->created[0] != '\0' && strcmp(source->created_stream, wait->reply.stream) == 0;
     if (is_created_known) {
-        wait->request =
-            jetstream_held_ask(source->jetstream, wait->stream, wait->sequence, on_held, wait);
+        wait->request = jetstream_held_ask(source->jetstream, wait->reply.stream,
+                                           wait->reply.sequence, on_held, wait);
     } else if (source->created_request == NULL) {
-        ask_created(source, wait->stream);
+        ask_created(source, wait->reply.stream);
     }
     if (wait->request == NULL && source->created_request == NULL) {
         wait->phase = REPLY_WATCHING;

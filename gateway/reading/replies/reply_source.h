@@ -26,7 +26,7 @@ struct reply_source {
     bool has_renderer;                 /* once it was needed */
     struct stream_renderer renderer;
     struct jetstream_request *created_request; /* under way; NULL for none */
-    char created_stream[REPLY_STREAM_MAX];     /* the last stream that was asked for … */
+    char created_stream[JETSTREAM_STREAM_MAX]; /* the last stream that was asked for … */
     char created[40];                          /* … and when it was created; "": not known */
 };
 
