@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The configuration file: only the part of YAML that a list of options needs is read (ADR 21). */
+/* Reads the files that people write: only the part of YAML that a list of options needs, and a list
+ * of sections with options where the visitor takes sections (ADR 21). */
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -22,6 +23,9 @@ struct configuration_entry {
 struct configuration_visitor {
     /* An entry, in the order of the file.  Owns: its texts are the reader's. */
     void (*entry)(void *context, const struct configuration_entry *entry);
+    /* A section begins: a key whose value is a mapping, whose entries follow, or (`name` NULL) it
+     * ends. NULL: there are no sections.  Owns: as above. */
+    void (*section)(void *context, const char *name, size_t line);
     /* Something that is wrong with the file; line 0: with all of it. */
     void (*fault)(void *context, size_t line, const char *text);
     void *context;
@@ -31,6 +35,9 @@ struct configuration_visitor {
  * as for configuration_file_contents.  Returns: false: out of memory. */
 bool configuration_file_read(const char *path, bool is_again,
                              const struct configuration_visitor *visitor);
+
+/* The same for the text of a file. */
+bool configuration_text_read(struct parley_bytes text, const struct configuration_visitor *visitor);
 
 /* Appends the contents of the file at `path`. It may be a pipe, unless it is read again: a pipe is
  * empty then, or makes the reader wait. Returns: NULL, or the reason of a failure, as the end of a

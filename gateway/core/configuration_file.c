@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One mapping of words to texts or lists of texts. Values stay as they are written, and the reader
- * of each option interprets them: YAML's own rules, by which `no` is a boolean and 1:30 a number,
- * play no part. YAML's means by which one place depends on another (anchors, aliases, tags, several
- * documents) are refused. JSON is read as well, since it is YAML, except for a character that is
- * escaped as a pair of surrogates. */
+/* One mapping of words to texts, lists of texts or, where they are taken, mappings of these. Values
+ * stay as they are written, and the reader of each option interprets them: YAML's own rules, by
+ * which `no` is a boolean and 1:30 a number, play no part. YAML's means by which one place depends
+ * on another (anchors, aliases, tags, several documents) are refused. JSON is read as well, since
+ * it is YAML, except for a character that is escaped as a pair of surrogates. */
 
 #include "configuration_file.h"
 
@@ -21,6 +21,7 @@ struct reader {
     const struct configuration_visitor *visitor;
     yaml_parser_t parser;
     struct parley_buffer key, value;
+    bool is_in_section;
     bool has_ended; /* nothing more can be read */
     bool is_out_of_memory;
 };
@@ -182,7 +183,25 @@ static void report(struct reader *reader, size_t line, bool is_null, bool is_lis
     reader->visitor->entry(reader->visitor->context, &entry);
 }
 
+static void read_mapping(struct reader *reader);
+
+/* Whether the value is a section, which is read then. */
+static bool read_section(struct reader *reader, const yaml_event_t *value, size_t line) {
+    const struct configuration_visitor *visitor = reader->visitor;
+    if (visitor->section == NULL || reader->is_in_section || is_refused(value) ||
+        value->type != YAML_MAPPING_START_EVENT || reader->key.has_failed) {
+        return false;
+    }
+    visitor->section(visitor->context, reader->key.data, line);
+    reader->is_in_section = true;
+    read_mapping(reader);
+    reader->is_in_section = false;
+    visitor->section(visitor->context, NULL, line);
+    return true;
+}
+
 static void read_entry(struct reader *reader, const yaml_event_t *key) {
+    const size_t line = key->start_mark.line + 1;
     yaml_event_t value;
     parley_buffer_clear(&reader->key);
     parley_buffer_clear(&reader->value);
@@ -199,8 +218,9 @@ static void read_entry(struct reader *reader, const yaml_event_t *key) {
     if (next(reader, &value)) {
         const bool is_empty = value.type == YAML_SCALAR_EVENT && is_null(&value);
         const bool is_list = value.type == YAML_SEQUENCE_START_EVENT;
-        if (read_value(reader, &value) && is_usable) {
-            report(reader, key->start_mark.line + 1, is_empty, is_list);
+        if (!(is_usable && read_section(reader, &value, line)) && read_value(reader, &value) &&
+            is_usable) {
+            report(reader, line, is_empty, is_list);
         }
         yaml_event_delete(&value);
     }
@@ -290,36 +310,40 @@ const char *configuration_file_contents(const char *path, bool is_again, size_t 
     return wrong != NULL ? wrong : out->length > bytes_max ? "it is too large" : NULL;
 }
 
-static void read_text(struct reader *reader, struct parley_bytes text) {
-    if (yaml_parser_initialize(&reader->parser) == 0) {
-        reader->is_out_of_memory = true;
-        return;
+bool configuration_text_read(struct parley_bytes text,
+                             const struct configuration_visitor *visitor) {
+    struct reader reader = {.visitor = visitor};
+    if (text.length == 0) { /* libyaml takes no NULL */
+        return true;
     }
-    yaml_parser_set_encoding(&reader->parser, YAML_UTF8_ENCODING);
-    yaml_parser_set_input_string(&reader->parser, (const unsigned char *)text.data, text.length);
-    read_stream(reader);
-    yaml_parser_delete(&reader->parser);
+    if (yaml_parser_initialize(&reader.parser) == 0) {
+        return false;
+    }
+    parley_buffer_init(&reader.key);
+    parley_buffer_init(&reader.value);
+    yaml_parser_set_encoding(&reader.parser, YAML_UTF8_ENCODING);
+    yaml_parser_set_input_string(&reader.parser, (const unsigned char *)text.data, text.length);
+    read_stream(&reader);
+    yaml_parser_delete(&reader.parser);
+    parley_buffer_finish(&reader.key);
+    parley_buffer_finish(&reader.value);
+    return !reader.is_out_of_memory;
 }
 
 bool configuration_file_read(const char *path, bool is_again,
                              const struct configuration_visitor *visitor) {
-    struct reader reader = {.visitor = visitor};
     struct parley_buffer text;
     char wrong[200];
     parley_buffer_init(&text);
-    parley_buffer_init(&reader.key);
-    parley_buffer_init(&reader.value);
     const char *why =
         configuration_file_contents(path, is_again, CONFIGURATION_FILE_BYTES_MAX, &text);
+    bool has_memory = !text.has_failed;
     if (why != NULL) {
         snprintf(wrong, sizeof wrong, "cannot be read: %s", why);
         visitor->fault(visitor->context, 0, wrong);
-    } else if (text.length > 0 && !text.has_failed) { /* libyaml takes no NULL */
-        read_text(&reader, parley_buffer_bytes(&text));
+    } else if (has_memory) {
+        has_memory = configuration_text_read(parley_buffer_bytes(&text), visitor);
     }
-    const bool has_memory = !text.has_failed && !reader.is_out_of_memory;
-    parley_buffer_finish(&reader.key);
-    parley_buffer_finish(&reader.value);
     parley_buffer_finish(&text);
     return has_memory;
 }
