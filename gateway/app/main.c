@@ -35,6 +35,7 @@ static const struct command commands[] = {
     {"pipe", command_pipe, "connect a program to a server by frames on standard input and output",
      false},
     {"token", command_token, "create, list and revoke the tokens of a server", false},
+    {"webhooks", command_webhooks, "send a test event to a webhook", false},
 };
 
 #define COMMAND_COUNT (sizeof commands / sizeof commands[0])

@@ -17,6 +17,7 @@
 
 struct parley_agents;
 struct parley_message;
+struct parley_notice;
 struct parley_objects;
 struct parley_restore;
 struct parley_task_kind;
@@ -234,7 +235,8 @@ struct parley_protocol {
         *objects; /* parley/objects.h; NULL if none of its messages has any */
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_pipe *pipe;       /* parley/pipe.h; NULL: `parley pipe` does not speak it */
-    const char *const *senders;           /* NULL-terminated: all that there are; NULL: any text */
+    const struct parley_notice *notices; /* parley/notice.h; its event NULL ends them; NULL: none */
+    const char *const *senders;          /* NULL-terminated: all that there are; NULL: any text */
 };
 
 /* All protocols, in the order of the documents; ends with NULL. */

@@ -5,6 +5,8 @@
 
 #include "roundtable.h"
 
+#include <parley/notice.h>
+
 #include "json_message.h"
 #include "json_canonical.h"
 
@@ -68,6 +70,12 @@ static const struct parley_facts_kind facts = {
     .decide = roundtable_decide,
 };
 
+/* docs/webhooks.md */
+static const struct parley_notice notices[] = {
+    {.event = "task.ended", .keys = "*.end"},
+    {.event = NULL},
+};
+
 extern const struct parley_protocol roundtable_protocol;
 const struct parley_protocol roundtable_protocol = {
     .name = "roundtable",
@@ -102,4 +110,5 @@ const struct parley_protocol roundtable_protocol = {
     .tasks = &roundtable_tasks,
     .facts = &facts,
     .agents = &roundtable_agents,
+    .notices = notices,
 };

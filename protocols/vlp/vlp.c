@@ -5,6 +5,8 @@
 
 #include "vlp.h"
 
+#include <parley/notice.h>
+
 #include "json_message.h"
 
 const char *const vlp_types[] = {"claim",      "evidence", "query",           "response",
@@ -44,6 +46,12 @@ static unsigned sender_field(const struct parley_message *message) {
     return VLP_SENDER;
 }
 
+/* docs/webhooks.md */
+static const struct parley_notice notices[] = {
+    {.event = "review.waiting", .subjects = "review.>"},
+    {.event = NULL},
+};
+
 extern const struct parley_protocol vlp_protocol;
 const struct parley_protocol vlp_protocol = {
     .name = "vlp",
@@ -73,4 +81,5 @@ const struct parley_protocol vlp_protocol = {
     .escalate = vlp_escalate,
     .halts = &vlp_halts,
     .reviews = &vlp_reviews,
+    .notices = notices,
 };

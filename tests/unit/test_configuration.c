@@ -123,6 +123,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_false(configuration->first_token);
     assert_false(configuration->bind_sender);
     assert_null(configuration->tokens);
+    assert_null(configuration->webhooks);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
     assert_int_equal(configuration->log_format, LOG_LOGFMT);
@@ -177,6 +178,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"bind-sender\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
+                                    "  \"webhooks\": null,\n"
                                     "  \"durability\": \"process\",\n"
                                     "  \"log-format\": \"logfmt\",\n"
                                     "  \"log-level\": \"info\",\n"

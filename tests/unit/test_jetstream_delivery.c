@@ -22,13 +22,14 @@ static void assert_reads(bool is_read, const struct jetstream_delivery *delivery
 static void test_both_readers_find_the_same_in_every_form(void **state) {
     (void)state;
     static const char *const heads[] = {"$JS.ACK.VLP.parley-abc-1-0", "$JS.ACK.hub.ACC.VLP.c"};
-    static const char *const tails[] = {".1.42.7.1669111222333444555.0",
-                                        ".1.42.7.1669111222333444555.12.token"};
+    static const char *const tails[] = {".3.42.7.1669111222333444555.0",
+                                        ".3.42.7.1669111222333444555.12.token"};
     for (size_t i = 0; i < 3; i++) { /* the first head has no domain, and so no token at the end */
         char reply[128];
         struct jetstream_delivery delivery = {0};
         snprintf(reply, sizeof reply, "%s%s", heads[i > 0], tails[i > 1]);
         assert_reads(jetstream_delivery_read(reply, &delivery), &delivery);
+        assert_int_equal(delivery.tries, 3);
         delivery = (struct jetstream_delivery){0};
         assert_reads(jetstream_delivery_read_tail(tails[i > 1], &delivery), &delivery);
     }

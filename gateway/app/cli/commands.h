@@ -13,3 +13,4 @@ int command_examples(int argc, char **argv);
 int command_health(int argc, char **argv);
 int command_pipe(int argc, char **argv);
 int command_token(int argc, char **argv);
+int command_webhooks(int argc, char **argv);

@@ -308,6 +308,20 @@ int configuration_load_tokens(struct configuration *configuration, const char *t
     return loading_end(&loading);
 }
 
+int configuration_load_webhooks(struct configuration *configuration, const char *webhooks) {
+    struct loading loading;
+    const int status = init(configuration);
+    if (status >= 0) {
+        return status;
+    }
+    loading_init(&loading, configuration);
+    loading.text[OPTION_OF(webhooks)] = webhooks;
+    configuration_read_variables(&loading);
+    read_file_if_any(&loading);
+    configuration->webhooks = loading.text[OPTION_OF(webhooks)];
+    return loading_end(&loading);
+}
+
 bool configuration_init(struct configuration *configuration) {
     *configuration = (struct configuration){.storage = malloc(sizeof(struct parley_arena))};
     if (configuration->storage != NULL) {

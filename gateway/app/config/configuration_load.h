@@ -43,6 +43,8 @@ int configuration_load_listen(struct configuration *configuration, const char *p
 /* The same for `tokens` and `data` alone; `tokens` and `data` are flags, NULL: not given. */
 int configuration_load_tokens(struct configuration *configuration, const char *tokens,
                               const char *data);
+/* The same for `webhooks` alone. */
+int configuration_load_webhooks(struct configuration *configuration, const char *webhooks);
 /* The paths of the TLS files; the certificate is NULL where there is no TLS.  Owns: borrowed. */
 struct tls_files configuration_tls_files(const struct configuration *configuration);
 void configuration_finish(struct configuration *configuration);

@@ -157,6 +157,14 @@ static const struct option own[] = {
          "the prefixes of --subject-prefix. "
          "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
          "them, such as secrets, is kept too."},
+    {.flag = "webhooks",
+     FIELD(webhooks),
+     .value_name = "FILE",
+     .fallback_text = "none",
+     .help =
+         "Send events (a task has ended, a conversation was halted, …) to the URLs in this YAML "
+         "file, signed as Standard Webhooks says; docs/webhooks.md explains it. It has secrets: "
+         "no other user may be able to read or write it. It is read at the start."},
     {.flag = "durability",
      .type = OPTION_CHOICE,
      FIELD(durability),

@@ -41,6 +41,7 @@
 #include "start_log.h"
 #include "tls_context.h"
 #include "token_keeper.h"
+#include "webhook_file.h"
 #include "worker.h"
 #include "worker_halts.h"
 
@@ -66,6 +67,7 @@ struct server {
     struct memory_trim trim;
     struct token_keeper tokens;
     struct jwks_keeper keys;
+    struct webhook_file webhooks;
     struct process_limits bounds;
     struct halt_set **halt_sets; /* one per protocol; NULL if it halts nothing */
     struct worker_pool *worker_pool;
@@ -381,6 +383,22 @@ static int open_keys(struct server *server) {
     return is_open ? 0 : 1;
 }
 
+static int read_webhooks(struct server *server) {
+    const char *path = server->configuration.webhooks;
+    struct parley_buffer error;
+    parley_buffer_init(&error);
+    const bool is_read = path == NULL || webhook_file_read(path, &server->webhooks, &error);
+    if (!is_read) {
+        log_format(LOG_START_FAILED, "--webhooks: %.*s", (int)error.length,
+                   error.data != NULL ? error.data : "");
+    } else if (path != NULL) {
+        log_event(LOG_WEBHOOKS_READ,
+                  LOG_FIELDS(LOG_NUMBER("count", server->webhooks.count), LOG_TEXT("file", path)));
+    }
+    parley_buffer_finish(&error);
+    return is_read ? 0 : 1;
+}
+
 static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
     struct server *server = OWNER_OF(keeper, struct server, keys);
     for (unsigned i = 0; i < server->worker_count; i++) {
@@ -543,6 +561,8 @@ static int start_workers(struct server *server) {
         options.is_probing = is_own && server->worker_count == 0;
         options.keeps_facts = server->worker_count == 0;
         options.admin_fd = server->worker_count == 0 ? server->admin_fd : -1;
+        options.webhooks =
+            server->worker_count == 0 && server->webhooks.count > 0 ? &server->webhooks : NULL;
         options.number = server->worker_count;
         options.figures = server->figures.blocks[server->worker_count];
         const enum parley_status status =
@@ -587,8 +607,9 @@ static int start(struct server *server) {
         listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
         try_http() != 0 || create_schemas(server) != 0 || create_pages(server) != 0 ||
         create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
-        open_keys(server) != 0 || create_figures(server) != 0 || start_nats(server) != 0 ||
-        start_commit(server) != 0 || create_stall_watch(server) != 0 || start_workers(server) != 0;
+        open_keys(server) != 0 || read_webhooks(server) != 0 || create_figures(server) != 0 ||
+        start_nats(server) != 0 || start_commit(server) != 0 || create_stall_watch(server) != 0 ||
+        start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -631,6 +652,7 @@ static void finish(struct server *server) {
     signals_close(&server->signals);
     token_keeper_close(&server->tokens);
     jwks_keeper_close(&server->keys);
+    webhook_file_finish(&server->webhooks);
     memory_trim_stop(&server->trim);
     reactor_destroy(server->reactor);
     configuration_finish(&server->configuration);

@@ -22,6 +22,7 @@
 #include "terminal.h"
 #include "tls_context.h"
 #include "tokens.h"
+#include "webhook_file.h"
 
 /* Each appends a sentence to `error` if something is wrong. */
 typedef void check_fn(const struct configuration *configuration, struct parley_buffer *error);
@@ -98,6 +99,14 @@ static void check_keys(const struct configuration *configuration, struct parley_
     }
 }
 
+static void check_webhooks(const struct configuration *configuration, struct parley_buffer *error) {
+    struct webhook_file file = {.count = 0};
+    if (configuration->webhooks != NULL) {
+        (void)webhook_file_read(configuration->webhooks, &file, error);
+        webhook_file_finish(&file);
+    }
+}
+
 static void check_nats(const struct configuration *configuration, struct parley_buffer *error) {
     struct nats_identity identity;
     char why[512];
@@ -134,8 +143,9 @@ static bool run(check_fn *check, const struct configuration *configuration) {
 }
 
 int start_check(const struct configuration *configuration) {
-    static check_fn *const checks[] = {check_listen, check_admin_listen, check_tls, check_data,
-                                       check_tokens, check_keys,         check_nats};
+    static check_fn *const checks[] = {check_listen,   check_admin_listen, check_tls,
+                                       check_data,     check_tokens,       check_keys,
+                                       check_webhooks, check_nats};
     int status = configuration_print(configuration);
     for (size_t i = 0; i < sizeof checks / sizeof checks[0]; i++) {
         status = run(checks[i], configuration) ? status : EXIT_FAILURE;

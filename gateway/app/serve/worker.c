@@ -25,6 +25,7 @@
 #include "log.h"
 #include "nats_version.h"
 #include "waiters.h"
+#include "webhooks.h"
 #include "routes.h"
 #include "streams.h"
 #include "worker_figures.h"
@@ -66,6 +67,7 @@ struct worker {
     struct worker_figures figures;
     struct worker_halts halts;
     struct worker_objects objects;
+    struct webhooks *webhooks; /* NULL: none */
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
     bool is_drained;
@@ -366,6 +368,17 @@ static void destroy_facts(struct worker *worker) {
     free(gateway->fact_stores);
 }
 
+static enum parley_status create_webhooks(struct worker *worker) {
+    const struct gateway *gateway = &worker->services.gateway;
+    const struct webhooks_options options = {.reactor = gateway->reactor,
+                                             .jetstream = gateway->jetstream,
+                                             .configuration = gateway->configuration,
+                                             .messages = gateway->messages,
+                                             .file = worker->options.webhooks,
+                                             .figures = gateway->figures};
+    return options.file != NULL ? webhooks_create(&options, &worker->webhooks) : PARLEY_OK;
+}
+
 static enum parley_status build(struct worker *worker) {
     struct gateway *gateway = &worker->services.gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
@@ -403,6 +416,7 @@ static enum parley_status build(struct worker *worker) {
                                                         .completions = gateway->completions,
                                                         .budget = gateway->budget,
                                                         .limits = gateway->limits};
+    PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
@@ -439,6 +453,7 @@ static void take_apart(struct worker *worker) {
     agents_destroy(worker->services.agents);
     end_boards(worker);
     waiters_destroy(worker->services.tasks.waiters);
+    webhooks_destroy(worker->webhooks);
     worker_halts_destroy(&worker->halts);
     replies_destroy(gateway->replies);
     destroy_facts(worker);
@@ -600,10 +615,11 @@ static void poll_drained(struct reactor_timer *timer) {
     struct worker *worker = OWNER_OF(timer, struct worker, drain_timer);
     struct gateway *gateway = &worker->services.gateway;
     atomic_uint *busy_count = worker->options.busy_count;
-    const bool is_idle =
-        http_server_active_count(worker->services.http) == 0 && LIST_EMPTY(&gateway->offloads) &&
-        has_idle_facts(gateway) && worker_halts_are_idle(&worker->halts) &&
-        worker_objects_are_idle(gateway) && jetstream_in_flight_count(gateway->jetstream) == 0;
+    const bool is_idle = http_server_active_count(worker->services.http) == 0 &&
+                         LIST_EMPTY(&gateway->offloads) && has_idle_facts(gateway) &&
+                         worker_halts_are_idle(&worker->halts) &&
+                         worker_objects_are_idle(gateway) && webhooks_are_idle(worker->webhooks) &&
+                         jetstream_in_flight_count(gateway->jetstream) == 0;
     if (reactor_now_ms(gateway->reactor) >= worker->drain_deadline_ms - DRAIN_LAST_MS) {
         worker_halts_give_up(&worker->halts);
         jetstream_give_up(gateway->jetstream);
@@ -633,6 +649,7 @@ static void begin_drain(void *context) {
         fact_consumers_stop(worker->fact_consumers[i]);
     }
     worker_halts_stop(&worker->halts);
+    webhooks_stop(worker->webhooks);
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
 }

@@ -50,8 +50,9 @@ struct worker_options {
     struct commit *commit;             /* shared; NULL: no answer waits for the disk */
     struct tokens *tokens;             /* shared, borrowed for the call; NULL for none */
     struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
-    struct tls_context *tls;           /* shared; NULL: plain HTTP */
-    struct figures *figures;           /* what this worker counts */
+    const struct webhook_file *webhooks;   /* NULL: none, or another worker sends to them */
+    struct tls_context *tls;               /* shared; NULL: plain HTTP */
+    struct figures *figures;               /* what this worker counts */
     const struct figures_set *all_figures; /* shared */
     atomic_uint *busy_count; /* shared: the workers that still drain; all end with the last one, so
                                 that all answer 503 until then */

@@ -56,6 +56,19 @@
       "message refused by a rule that is always logged",                                           \
       "protocol rule breaks sender id request line token",                                         \
       "Correct the sender. With RT-003, it uses another major version of the protocol.")           \
+    X(LOG_WEBHOOKS_READ, "webhook.read", INFO, "webhooks loaded", "count file", "Nothing.")        \
+    X(LOG_WEBHOOK_FAILS, "webhook.failing", WARN,                                                  \
+      "event not delivered to a webhook; it is sent again later",                                  \
+      "webhook event_type id tries why",                                                           \
+      "Find out why the receiver did not accept it (`parley webhooks test NAME` sends one "        \
+      "request). Further failures of this webhook are counted in metrics and not logged.")         \
+    X(LOG_WEBHOOK_WORKS, "webhook.recovered", INFO, "webhook accepts events again",                \
+      "webhook event_type id tries why", "Nothing.")                                               \
+    X(LOG_WEBHOOK_GIVEN_UP, "webhook.given_up", ERROR,                                             \
+      "event not delivered to a webhook for a day, and given up",                                  \
+      "webhook event_type id tries why",                                                           \
+      "Bring the receiver back, and read what it has missed from the stream; the event is still "  \
+      "stored.")                                                                                   \
     X(LOG_HALT_LATCHED, "halt.latched", WARN, "conversation halted by a message",                  \
       "protocol kind name by principal id",                                                        \
       "Find out why. Until the halt is released (DELETE /v1/PROTOCOL/halts), messages of that "    \

@@ -79,6 +79,14 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_HALTS_REFUSED] = {"parley_halts_refused", METRIC_COUNTER,
                               .help = "Messages that could not halt their conversation because too "
                                       "many halts are open, in total or by their sender."},
+    [METRIC_WEBHOOK_REQUESTS] =
+        {"parley_webhook_requests", METRIC_COUNTER, .labels = {"outcome"},
+         .help = "Requests to webhooks, by whether the event was delivered or the request failed."},
+    [METRIC_WEBHOOK_REQUESTS_ACTIVE] = {"parley_webhook_requests_active", METRIC_GAUGE,
+                                        .help = "Requests to webhooks that are under way."},
+    [METRIC_WEBHOOK_EVENTS_GIVEN_UP] =
+        {"parley_webhook_events_given_up", METRIC_COUNTER,
+         .help = "Events that a webhook has not accepted for a day, and is not sent any more."},
     [METRIC_STREAM_READERS] =
         {"parley_stream_readers", METRIC_GAUGE, .labels = {"protocol"},
          .help = "Open streams; one on /v1/stream counts for each protocol that it reads."},

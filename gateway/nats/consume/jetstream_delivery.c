@@ -30,6 +30,7 @@ bool jetstream_delivery_read(const char *reply, struct jetstream_delivery *out) 
         return false;
     }
     const char *const *numbers = &tokens[count == 9 ? 5 : 7];
+    out->tries = read_number(numbers[-1]);
     out->stream_sequence = read_number(numbers[0]);
     out->consumer_sequence = read_number(numbers[1]);
     out->time_ns = (int64_t)read_number(numbers[2]);

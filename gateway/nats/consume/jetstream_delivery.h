@@ -9,6 +9,8 @@
 #include <stdint.h>
 
 struct jetstream_delivery {
+    uint64_t tries; /* 1: it is delivered for the first time; jetstream_delivery_read alone says it
+                     */
     uint64_t stream_sequence;
     uint64_t consumer_sequence;
     int64_t time_ns;

@@ -224,6 +224,14 @@ static json_t *configuration(const struct shared_consumer *consumer) {
                                "deliver_policy", options->is_from_now ? "new" : "all", "ack_policy",
                                "explicit", "replay_policy", "instant", "ack_wait",
                                (json_int_t)(options->ack_wait_ms * NS_A_MS), "max_deliver", -1);
+    if (options->unacked_max > 0) {
+        json_object_set_new(config, "max_ack_pending",
+                            json_integer((json_int_t)options->unacked_max));
+    }
+    if (options->idle_ms > 0) {
+        json_object_set_new(config, "inactive_threshold",
+                            json_integer((json_int_t)(options->idle_ms * NS_A_MS)));
+    }
     return json_pack("{s:s, s:o}", "stream_name", consumer->stream, "config", config);
 }
 
@@ -374,6 +382,15 @@ void shared_consumer_close(struct shared_consumer *consumer) {
 bool shared_consumer_pending(const struct shared_consumer *consumer, uint64_t *out) {
     *out = consumer->pending;
     return consumer->is_pending_known;
+}
+
+const char *shared_consumer_stream(const struct shared_consumer *consumer) {
+    return consumer->stream;
+}
+
+uint64_t shared_consumer_tries(const char *receipt) {
+    struct jetstream_delivery delivery;
+    return jetstream_delivery_read(receipt, &delivery) ? delivery.tries : 0;
 }
 
 void shared_consumer_set_aside(struct shared_consumer *consumer) {

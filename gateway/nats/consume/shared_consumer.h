@@ -17,6 +17,9 @@ struct shared_consumer_options {
     const char *stream, *durable, *filter;
     size_t batch;        /* how many messages may be open: requested, or not done so far */
     int64_t ack_wait_ms; /* after which another gateway may get a message */
+    size_t unacked_max;  /* messages of all that read from it; 0: the server's default. Those that
+                            wait to be delivered again count, too */
+    int64_t idle_ms;     /* without a reader for so long, it is removed; 0: never */
     bool is_from_now;    /* if created, it begins with messages stored from then on */
 };
 
@@ -39,6 +42,11 @@ void shared_consumer_close(struct shared_consumer *consumer);
  * said; several readers may be notified at different times.  Returns: false if it is not known, or
  * there is no consumer. */
 bool shared_consumer_pending(const struct shared_consumer *consumer, uint64_t *out);
+/* The stream that it reads.  Owns: borrowed, until it is closed. */
+const char *shared_consumer_stream(const struct shared_consumer *consumer);
+/* How often the message was delivered, to any reader: 1 for the first time; 0 for the receipt "".
+ */
+uint64_t shared_consumer_tries(const char *receipt);
 /* A message that asks nothing of NATS for long no longer counts as open.  `consumer`: NULL is
  * allowed. */
 void shared_consumer_set_aside(struct shared_consumer *consumer);

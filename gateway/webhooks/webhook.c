@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+#include "webhook.h"
+
+#include <string.h>
+
+#include <parley/notice.h>
+
+const char webhook_halted[] = "halted";
+
+void webhook_events_visit(void (*visit)(void *context, const struct parley_protocol *protocol,
+                                        const char *event),
+                          void *context) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_protocol *protocol = parley_protocols[i];
+        const struct parley_notice *notice = protocol->notices;
+        for (; notice != NULL && notice->event != NULL; notice++) {
+            visit(context, protocol, notice->event);
+        }
+        if (protocol->halts != NULL) {
+            visit(context, protocol, webhook_halted);
+        }
+    }
+}
+
+bool webhook_list_has(const char *list, struct parley_bytes text) {
+    if (list == NULL) {
+        return true;
+    }
+    for (;;) {
+        const struct parley_bytes item = {list, strcspn(list, ",")};
+        if (parley_bytes_equal(item, text)) {
+            return true;
+        }
+        if (list[item.length] == '\0') {
+            return false;
+        }
+        list += item.length + 1;
+    }
+}
