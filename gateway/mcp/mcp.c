@@ -132,15 +132,9 @@ void mcp_respond(struct mcp_call *call, unsigned status) {
     http_respond(call->request, status, "application/json", parley_buffer_bytes(answer));
 }
 
-static void respond_refused(struct mcp_call *call, const struct rpc_error *error) {
+void mcp_respond_error(struct mcp_call *call, const struct rpc_error *error) {
     rpc_write_error(&call->answer, &call->rpc, error);
     mcp_respond(call, error->status);
-}
-
-void mcp_respond_error(struct mcp_call *call, enum rpc_code code, unsigned status,
-                       const char *message) {
-    respond_refused(call,
-                    &(const struct rpc_error){.code = code, .status = status, .message = message});
 }
 
 /* ---- other addresses ---- */
@@ -176,8 +170,8 @@ static void write_head(const struct mcp_call *call, const struct tool_request *a
     parley_buffer_format(out, "%s ", asked->method);
     parley_buffer_append(out, parley_buffer_bytes(&asked->target));
     parley_buffer_format(out,
-                         " HTTP/1.%d\r\nAccept: application/json, application/x-ndjson;q=0.5, "
-                         "application/problem+json\r\nContent-Length: %zu\r\n",
+                         " HTTP/1.%d\r\nAccept: application/json, application/problem+json, "
+                         "application/x-ndjson;q=0.5, */*;q=0.1\r\nContent-Length: %zu\r\n",
                          host != NULL, asked->body.length);
     write_header("Host", parley_bytes_of(host), out);
     write_header("Content-Type", parley_bytes_of(asked->content_type), out);
@@ -233,7 +227,12 @@ static void take_answer(struct mcp_call *call, const struct http_inner *inner,
 static void on_asked(void *context, struct http_inner *inner,
                      const struct http_inner_answer *answer) {
     struct mcp_call *call = context;
-    if (!call->is_answered) { /* as a stream that was cut */
+    if (call->is_answered) { /* as a stream that was cut */
+        return;
+    }
+    if (call->tool == NULL) {
+        resources_result_of_answer(call, answer);
+    } else {
         take_answer(call, inner, answer);
     }
 }
@@ -283,7 +282,9 @@ void mcp_ask(struct mcp_call *call) {
         return;
     }
     if (status != PARLEY_OK) {
-        mcp_respond_error(call, RPC_INTERNAL_ERROR, 500, "Out of memory");
+        mcp_respond_error(call, &(const struct rpc_error){.code = RPC_INTERNAL_ERROR,
+                                                          .status = 500,
+                                                          .message = "Out of memory"});
         return;
     }
     http_inner_begin(call->inner);
@@ -322,7 +323,7 @@ static void on_end(void *state, struct http_request *request) {
                                         .name = http_request_header(request, "Mcp-Name")};
     call->answer.has_failed |= call->body.has_failed;
     if (!rpc_read(parley_buffer_bytes(&call->body), &headers, &call->arena, &call->rpc, &error)) {
-        respond_refused(call, &error);
+        mcp_respond_error(call, &error);
     } else if (call->rpc.id.data == NULL) {
         call->is_answered = true;
         http_respond(request, ACCEPTED, NULL, (struct parley_bytes){0});

@@ -17,7 +17,7 @@ struct mcp_call {
     struct budget_share held; /* taken for the body */
     struct parley_arena arena;
     struct rpc rpc;
-    const struct tool *tool;
+    const struct tool *tool; /* NULL: a resource is read */
     struct tool_call arguments;
     struct tool_request asked; /* of other addresses, the last */
     struct http_inner *inner;  /* that serves it; NULL: none is needed */
@@ -36,8 +36,7 @@ struct mcp_call {
 
 /* Answers with what is in call->answer. */
 void mcp_respond(struct mcp_call *call, unsigned status);
-void mcp_respond_error(struct mcp_call *call, enum rpc_code code, unsigned status,
-                       const char *message);
+void mcp_respond_error(struct mcp_call *call, const struct rpc_error *error);
 /* Has call->asked served; its answer becomes the result of call->tool. */
 void mcp_ask(struct mcp_call *call);
 
@@ -45,6 +44,15 @@ void mcp_ask(struct mcp_call *call);
 
 /* Answers, now or later. */
 void mcp_dispatch(struct mcp_call *call);
+
+/* ---- resources.c ---- */
+
+void resources_list(struct mcp_call *call);
+void resources_list_templates(struct mcp_call *call);
+/* Answers, now or later. */
+void resources_read(struct mcp_call *call);
+/* The contents that an answer makes. */
+void resources_result_of_answer(struct mcp_call *call, const struct http_inner_answer *answer);
 
 /* ---- tool_results.c ---- */
 

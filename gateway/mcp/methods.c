@@ -14,7 +14,8 @@ static const char instructions[] =
 /* ---- about the server ---- */
 
 static void write_capabilities(struct parley_buffer *out) {
-    parley_buffer_text(out, ",\"capabilities\":{\"tools\":{},\"prompts\":{}},\"instructions\":");
+    parley_buffer_text(
+        out, ",\"capabilities\":{\"tools\":{},\"resources\":{},\"prompts\":{}},\"instructions\":");
     parley_buffer_json(out, PARLEY_BYTES(instructions));
 }
 
@@ -108,8 +109,11 @@ static void call_tool(struct mcp_call *call) {
     struct parley_buffer fault;
     call->tool = tool_find(call->rpc.name);
     if (call->tool == NULL) {
-        mcp_respond_error(call, RPC_INVALID_PARAMS, OK,
-                          "There is no tool of that name: tools/list names them");
+        mcp_respond_error(call,
+                          &(const struct rpc_error){
+                              .code = RPC_INVALID_PARAMS,
+                              .status = OK,
+                              .message = "There is no tool of that name: tools/list names them"});
         return;
     }
     parley_buffer_init(&fault);
@@ -133,9 +137,15 @@ static const struct {
     enum method_era era;
     void (*serve)(struct mcp_call *call);
 } methods[] = {
-    {"tools/call", OF_ALL, call_tool},      {"tools/list", OF_ALL, list_tools},
-    {"prompts/list", OF_ALL, list_prompts}, {"server/discover", OF_MODERN, discover},
-    {"initialize", OF_LEGACY, initialize},  {"ping", OF_LEGACY, ping},
+    {"tools/call", OF_ALL, call_tool},
+    {"tools/list", OF_ALL, list_tools},
+    {"prompts/list", OF_ALL, list_prompts},
+    {"server/discover", OF_MODERN, discover},
+    {"initialize", OF_LEGACY, initialize},
+    {"ping", OF_LEGACY, ping},
+    {"resources/list", OF_ALL, resources_list},
+    {"resources/read", OF_ALL, resources_read},
+    {"resources/templates/list", OF_ALL, resources_list_templates},
 };
 
 void mcp_dispatch(struct mcp_call *call) {
@@ -148,6 +158,7 @@ void mcp_dispatch(struct mcp_call *call) {
             return;
         }
     }
-    mcp_respond_error(call, RPC_METHOD_NOT_FOUND, is_modern ? NOT_FOUND : OK,
-                      "This server has no such method");
+    mcp_respond_error(call, &(const struct rpc_error){.code = RPC_METHOD_NOT_FOUND,
+                                                      .status = is_modern ? NOT_FOUND : OK,
+                                                      .message = "This server has no such method"});
 }

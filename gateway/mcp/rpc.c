@@ -276,6 +276,10 @@ void rpc_write_error(struct parley_buffer *out, const struct rpc *rpc,
         }
         parley_buffer_json(out, error->requested);
         parley_buffer_char(out, '}');
+    } else if (error->requested.data != NULL) {
+        parley_buffer_text(out, ",\"data\":{\"uri\":");
+        parley_buffer_json(out, error->requested);
+        parley_buffer_char(out, '}');
     }
     parley_buffer_text(out, "}}");
 }

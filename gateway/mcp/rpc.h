@@ -19,6 +19,7 @@ enum rpc_code {
     RPC_METHOD_NOT_FOUND = -32601,
     RPC_INVALID_PARAMS = -32602,
     RPC_INTERNAL_ERROR = -32603,
+    RPC_RESOURCE_NOT_FOUND = -32002, /* to clients of the revisions with a handshake */
     RPC_HEADER_MISMATCH = -32020,
     RPC_UNSUPPORTED_VERSION = -32022,
 };
@@ -53,7 +54,8 @@ struct rpc_error {
     enum rpc_code code;
     unsigned status;               /* of the answer in HTTP */
     const char *message;           /* static */
-    struct parley_bytes requested; /* of RPC_UNSUPPORTED_VERSION; borrowed as the members of rpc */
+    struct parley_bytes requested; /* the version or resource that there is not; data NULL: none.
+                                      Owns: borrowed as the members of rpc */
 };
 
 /* Whether its client speaks the revisions without a handshake. */

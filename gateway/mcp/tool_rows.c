@@ -133,11 +133,11 @@ static int type_number(const struct parley_protocol *protocol, struct parley_byt
 }
 
 /* The first example of that type; NULL if there is none. */
-static const char *example_of(const struct tool_call *call, int type) {
-    const struct parley_protocol *protocol = call->protocol;
+static const char *example_of(const struct parley_protocol *protocol, int type,
+                              struct parley_arena *arena) {
     for (const struct parley_example *at = protocol->examples; at->name != NULL; at++) {
         struct json_field field = {.name = protocol->fields[protocol->type_field] + 1};
-        (void)json_fields_read(parley_bytes_of(at->text), &field, 1, call->arena, NULL);
+        (void)json_fields_read(parley_bytes_of(at->text), &field, 1, arena, NULL);
         const int found = protocol->type_of != NULL ? (int)protocol->type_of(field.text)
                                                     : type_number(protocol, field.text);
         if (found == type) {
@@ -168,11 +168,10 @@ static void write_schema(const struct parley_protocol *protocol, unsigned type,
     parley_buffer_finish(&schema);
 }
 
-static const char *explain_type(const struct tool_call *call, struct parley_bytes name,
-                                struct parley_buffer *out) {
-    const struct parley_protocol *protocol = call->protocol;
+const char *tool_explain_type(const struct parley_protocol *protocol, struct parley_bytes name,
+                              struct parley_arena *arena, struct parley_buffer *out) {
     const int type = type_number(protocol, name);
-    const char *example = type >= 0 ? example_of(call, type) : NULL;
+    const char *example = type >= 0 ? example_of(protocol, type, arena) : NULL;
     if (type < 0) {
         return "The protocol has no such type: call explain without `type` for their list.";
     }
@@ -210,7 +209,7 @@ static const char *ask_explain(const struct tool_call *call, struct tool_request
         return NULL;
     }
     if (type->kind != PARLEY_ABSENT) {
-        return explain_type(call, type->text, &out->answer);
+        return tool_explain_type(call->protocol, type->text, call->arena, &out->answer);
     }
     explain_protocol(call->protocol, &out->answer);
     return NULL;

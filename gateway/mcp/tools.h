@@ -109,6 +109,11 @@ bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
 /* An argument by its name, which the tool has; of the kind PARLEY_ABSENT if it was not given. */
 const struct json_field *tool_argument(const struct tool_call *call, const char *name);
 
+/* Appends {"protocol","type","schema","example"}.
+ * Returns: NULL, or that there is no such type, a sentence (static). */
+const char *tool_explain_type(const struct parley_protocol *protocol, struct parley_bytes name,
+                              struct parley_arena *arena, struct parley_buffer *out);
+
 /* The number of seconds or items in an argument; `absent` where it was not given. */
 unsigned tool_count(const struct tool_call *call, const char *name, unsigned absent);
 

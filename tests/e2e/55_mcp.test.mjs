@@ -55,7 +55,7 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
     it('is told who answers and what there is', async (t) => {
       const client = await connect(t, its.parley);
       assert.equal(client.getServerVersion().name, 'parley');
-      assert.deepEqual(client.getServerCapabilities(), { tools: {}, prompts: {} });
+      assert.deepEqual(client.getServerCapabilities(), { tools: {}, resources: {}, prompts: {} });
       assert.match(client.getInstructions(), /explain/);
       assert.deepEqual(await client.listPrompts(), await client.listPrompts());
       assert.deepEqual((await client.listPrompts()).prompts, []);
@@ -234,6 +234,37 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       assert.equal((await get(its.parley, `/v1/roundtable/tasks/${id}`)).json.state, 'completed');
     });
 
+    it('reads every resource that is listed, and those that a template names', async (t) => {
+      const client = await connect(t, its.parley);
+      const { resources } = await client.listResources();
+      const uris = resources.map(({ uri }) => uri);
+      assert.deepEqual(uris.slice(0, 2), ['parley://llms.txt', 'parley://vlp/rules']);
+      assert.equal(new Set(uris).size, 1 + 3 * 4);
+      const { resourceTemplates } = await client.listResourceTemplates();
+      assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ['parley://{protocol}/schema/{type}']);
+      const textOf = async (uri) => {
+        const { contents } = await client.readResource({ uri });
+        assert.equal(contents[0].uri, uri);
+        return contents[0].text;
+      };
+      for (const { uri, mimeType } of resources) {
+        const text = await textOf(uri);
+        if (/json/.test(mimeType)) assert.ok(JSON.parse(text), uri);
+      }
+      assert.equal(await textOf('parley://llms.txt'), (await get(its.parley, '/llms.txt')).text);
+      const { schema, example } = JSON.parse(await textOf('parley://roundtable/schema/task.request'));
+      assert.ok(ajv.validate(schema, example), ajv.errorsText());
+    });
+
+    it('is told of a resource that there is not', async (t) => {
+      const client = await connect(t, its.parley);
+      const wrong = ['parley://vlp/schema/nonesuch', 'parley://vlp/rules/', 'parley://nonesuch/rules', 'file:///etc/passwd', ''];
+      const code = revision === MODERN ? -32602 : -32002;
+      for (const uri of wrong) {
+        await assert.rejects(client.readResource({ uri }), (error) => error.code === code && error.data.uri === uri);
+      }
+    });
+
     it('gets the reply to a task that it sends', async (t) => {
       const client = await connect(t, its.parley);
       const message = taskRequest('security.scan');
@@ -314,7 +345,7 @@ describe('a message to /mcp', () => {
   });
 
   it('has in the newest revision what its results must have', async () => {
-    for (const method of ['server/discover', 'tools/list', 'prompts/list']) {
+    for (const method of ['server/discover', 'tools/list', 'prompts/list', 'resources/list', 'resources/templates/list']) {
       const { result } = (await rpc(its.parley, modernRequest(method))).json;
       assert.equal(result.resultType, 'complete');
       assert.equal(result._meta['io.modelcontextprotocol/serverInfo'].name, 'parley');
