@@ -26,4 +26,8 @@ static void write_review(const struct parley_review *review, struct parley_buffe
 }
 
 const struct parley_reviews_kind vlp_reviews = {
-    .bucket = "parley_reviews", .subjects = "review.>", .write_review = write_review};
+    .bucket = "parley_reviews",
+    .subjects = "review.>",
+    .thread = "session",
+    .write_review = write_review,
+};

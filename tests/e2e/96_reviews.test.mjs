@@ -8,13 +8,13 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { useFleet } from './lib/fleet.mjs';
 import { block, halts, release, review, safe, session } from './lib/halts.mjs';
-import { JSON_TYPE, post, rawFor, rawPost, send } from './lib/http.mjs';
+import { JSON_TYPE, get, post, rawFor, readEvents, rawPost, send } from './lib/http.mjs';
 import { connectNats, embeddedUrl, startNats, storedMessage, storedMessages } from './lib/nats.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
 import { IMPATIENT, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
-import { assertDecided, decide, decision, waiting } from './lib/reviews.mjs';
+import { assertDecided, decide, decision, reviewsOf, waiting } from './lib/reviews.mjs';
 import { bearer, createToken } from './lib/tokens.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
 
@@ -151,6 +151,80 @@ describe('a review', () => {
   });
 });
 
+describe('the list of reviews', () => {
+  const its = useFleet();
+  const placesOf = ({ items }) => items.map(({ message }) => message);
+
+  it('has what nobody has decided, the oldest first, as streams have it', async () => {
+    const { gateways: [one, two] } = its;
+    const halted = session();
+    const [first, second, third] = [await waiting(one, halted), await waiting(one, halted), await waiting(two, halted)];
+    assertAccepted(await send(one, safe(halted)));
+    assertAccepted(await send(one, block(session())));
+    const { items, next } = await reviewsOf(two, `session=${halted}`);
+    assert.deepEqual(items.map(({ message }) => message), [first.place, second.place, third.place]);
+    assert.equal(next, undefined);
+    const events = await readEvents(one, `since=all&lane=review&thread=${halted}`);
+    for (const [i, { event, at, reviewed }] of items.entries()) {
+      const { resume, sequence, ...rest } = events[i];
+      assert.deepEqual(event, rest);
+      assert.equal(`VLP:${sequence}`, items[i].message);
+      assert.ok(Date.parse(at) > Date.parse(event.time));
+      assert.equal(reviewed, undefined);
+    }
+    const { notice, duplicate, message, ...said } = assertDecided(await decide(two, second.place, decision({ decision: 'reject' })));
+    assert.deepEqual(placesOf(await reviewsOf(one, `session=${halted}`)), [first.place, third.place]);
+    const all = await reviewsOf(one, `session=${halted}&open=false`);
+    assert.deepEqual(all.items.map(({ reviewed }) => reviewed), [undefined, said, undefined]);
+  });
+
+  it('is chosen by session and sender, and comes in pages', async () => {
+    const { gateways: [server] } = its;
+    const halted = session();
+    const messages = ['a', 'b', 'a', 'a', 'b'].map((sender) => ({ ...review(halted), sender }));
+    const places = [];
+    for (const message of messages) {
+      const { stream, seq } = assertAccepted(await send(server, message));
+      places.push(`${stream}:${seq}`);
+    }
+    assert.deepEqual(placesOf(await reviewsOf(server, `session=${halted}&sender=b`)), [places[1], places[4]]);
+    assert.deepEqual(placesOf(await reviewsOf(server, `session=${session()}`)), []);
+    const pages = [];
+    for (let cursor = ''; cursor !== undefined; ) {
+      const page = await reviewsOf(server, `session=${halted}&limit=2${cursor && `&cursor=${cursor}`}`);
+      pages.push(placesOf(page));
+      cursor = page.next;
+    }
+    assert.deepEqual(pages, [places.slice(0, 2), places.slice(2, 4), places.slice(4)]);
+  });
+
+  it('ends a page before it is larger than 4 MiB', async () => {
+    const { gateways: [server] } = its;
+    const halted = session();
+    for (let i = 0; i < 6; i++) {
+      assertAccepted(await send(server, { ...review(halted), content: 'x'.repeat(1_000_000) }));
+    }
+    const page = await reviewsOf(server, `session=${halted}`);
+    assert.equal(page.items.length, 4);
+    assert.equal((await reviewsOf(server, `session=${halted}&cursor=${page.next}`)).items.length, 2);
+  });
+
+  it('has what was published straight to NATS and is not VLP, as a foreign event', async () => {
+    const { gateways: [server], client } = its;
+    const { seq } = await client.jetstream().publish('vlp.review.claim', 'not JSON');
+    const { items } = await reviewsOf(server, `cursor=${seq - 1}`);
+    assert.deepEqual([items[0].message, items[0].event.type], [`VLP:${seq}`, 'parley.foreign']);
+  });
+
+  it('refuses what it does not know', async () => {
+    const [server] = its.gateways;
+    for (const query of ['x=1', 'open=yes', 'open=', 'limit=0', 'limit=1001', 'cursor=x', 'session=a&session=b', 'lane=safe']) {
+      assertProblem(await get(server, `/v1/vlp/reviews?${query}`), 400, 'invalid-parameter');
+    }
+    assertProblem(await get(server, '/v1/brenner/reviews'), 404, 'not-found');
+  });
+});
+
 describe('a review, with tokens', () => {
   it('needs the scope review or admin, and speaks in the name of its own token alone', async (t) => {
     const file = join(temporaryFolder(), 'tokens.json');
@@ -161,6 +235,8 @@ describe('a review, with tokens', () => {
     const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
     const message = { ...review(), sender: 'writer' };
     const { seq } = assertAccepted(await send(server, message, bearer(tokens.writer)));
+    assertProblem(await get(server, '/v1/vlp/reviews', bearer(tokens.ada)), 403, 'forbidden');
+    assert.equal((await reviewsOf(server, '', bearer(tokens.writer))).items.length, 1);
     const decideAs = (name, by) => decide(server, `VLP:${seq}`, decision({ by }), bearer(tokens[name]));
     assertProblem(await decide(server, `VLP:${seq}`, decision()), 401, 'unauthenticated');
     const { detail } = assertProblem(await decideAs('writer', 'writer'), 403, 'forbidden');

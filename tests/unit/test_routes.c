@@ -273,6 +273,12 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
     note(request, "release", protocol);
 }
 
+void review_list_serve(struct gateway *gateway, struct http_request *request,
+                       const struct parley_protocol *protocol) {
+    (void)gateway;
+    note(request, "reviews", protocol);
+}
+
 void review_serve(struct gateway *gateway, struct http_request *request,
                   const struct parley_protocol *protocol, const char *place) {
     (void)gateway;
@@ -506,7 +512,8 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
         char key[160];
         const char *brace = strstr(route.path, "{protocol}");
         const enum operation_kind kind = route.operation->kind; /* not all have halts, … */
-        const bool is_of_people = kind == OPERATION_HALTS || kind == OPERATION_REVIEW;
+        const bool is_of_people =
+            kind == OPERATION_HALTS || kind == OPERATION_REVIEWS || kind == OPERATION_REVIEW;
         const bool is_of_checkpoints = kind == OPERATION_CHECKPOINTS ||
                                        kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
@@ -800,6 +807,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/supervisor/agents/a/restore", 0, "restore supervisor"},
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
+        {"GET", "/v1/vlp/reviews", 0, "reviews vlp"},
         {"POST", "/v1/vlp/reviews/VLP:42", 0, "review vlp"},
         {"GET", "/v1/roundtable/tasks", 0, "tasks roundtable"},
         {"POST", "/v1/roundtable/tasks/next", 0, "next roundtable"},

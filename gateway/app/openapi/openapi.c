@@ -15,6 +15,7 @@
 #include "encodings.h"
 #include "openapi_answers.h"
 #include "checkpoint_options.h"
+#include "review_options.h"
 #include "task_options.h"
 #include "request_options.h"
 #include "schemas.h"
@@ -169,6 +170,13 @@ static void write_halt_options(struct json_writer *json, enum operation_kind kin
     }
 }
 
+static void write_review_options(struct json_writer *json, const struct parley_protocol *protocol) {
+    struct parley_option_help options[REVIEW_OPTION_COUNT + 1];
+    assert(protocol != NULL && protocol->reviews != NULL); /* write_paths leaves others out */
+    review_options(protocol, options);
+    write_options(json, options, protocol);
+}
+
 static void write_path_part(struct json_writer *json, const char *name, const char *about,
                             const char *example) {
     if (about == NULL) {
@@ -218,6 +226,9 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         break;
     case OPERATION_RESTORE:
         write_options(json, restore_options, protocol);
+        break;
+    case OPERATION_REVIEWS:
+        write_review_options(json, protocol);
         break;
     case OPERATION_AGENT:
     case OPERATION_CHECKPOINT:
@@ -408,6 +419,7 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
         return protocol->restore != NULL;
     case OPERATION_HALTS:
         return protocol->halts != NULL;
+    case OPERATION_REVIEWS:
     case OPERATION_REVIEW:
         return protocol->reviews != NULL;
     case OPERATION_TASKS:

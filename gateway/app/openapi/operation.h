@@ -24,6 +24,7 @@ enum operation_kind {
     OPERATION_RESTORE,
     OPERATION_HALTS,
     OPERATION_RELEASE,
+    OPERATION_REVIEWS,
     OPERATION_REVIEW, /* only of protocols that have reviews */
     OPERATION_TASKS,  /* only of protocols that have work */
     OPERATION_TASK,
@@ -71,7 +72,7 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
     operation_agent, operation_checkpoints, operation_checkpoint, operation_restore,
     operation_tasks, operation_task, operation_next_task, operation_halts, operation_release,
-    operation_review, operation_stream_of_all, operation_rejected, operation_mcp,
+    operation_reviews, operation_review, operation_stream_of_all, operation_rejected, operation_mcp,
     operation_protocols, operation_protocol, operation_schema, operation_rules, operation_examples,
     operation_problem_list, operation_problem, operation_rule_list, operation_rule, operation_livez,
     operation_readyz, operation_metrics, operation_openapi, operation_asyncapi, operation_guide;

@@ -330,6 +330,21 @@ const struct operation operation_release = {
 
 /* ---- reviews ---- */
 
+const struct operation operation_reviews = {
+    .id = "listReviews",
+    .tag = "Reading",
+    .summary = "The messages that wait for people, the oldest first",
+    .description = "With `next`, there may be more: ask again with `cursor=`.",
+    .kind = OPERATION_REVIEWS,
+    .answers =
+        ANSWERS({"application/json",
+                 "{\"allOf\":[{\"$ref\":\"#/components/schemas/ReviewList\"},{\"type\":\"object\","
+                 "\"properties\":{\"items\":{\"type\":\"array\",\"items\":{\"type\":\"object\","
+                 "\"properties\":{\"event\":{\"$ref\":\"#/components/schemas/" SCHEMA_OF_EVENT
+                 "\"}}}}}}]}"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) |
+                PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) | PROBLEM_BIT(PROBLEM_OVERLOADED)};
+
 const struct operation operation_review = {
     .id = "review",
     .tag = "Sending",
@@ -344,7 +359,8 @@ const struct operation operation_review = {
                 PROBLEM_BIT(PROBLEM_ALREADY_REVIEWED) | PROBLEM_BIT(PROBLEM_HALTED) |
                 PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |
                 PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_TIMEOUT),
-    .id_description = "The message: its stream and sequence, as the `id` of its event.",
+    .id_description =
+        "The message: its stream and sequence, as the list and its receipt have them.",
     .id_example = "VLP:42"};
 
 /* ---- describing ---- */

@@ -13,8 +13,7 @@ const char review_approve[] = "approve", review_reject[] = "reject";
 
 /* ---- places ---- */
 
-/* A sequence, without leading zeros: a message has one place. */
-static bool read_sequence(struct parley_bytes text, uint64_t *out) {
+bool review_sequence_read(struct parley_bytes text, uint64_t *out) {
     *out = 0;
     for (size_t i = 0; i < text.length; i++) {
         if (text.data[i] < '0' || text.data[i] > '9') {
@@ -40,7 +39,7 @@ bool review_place_read(struct parley_bytes text, const char *stream, struct revi
     return takes(&text, parley_bytes_of(stream)) &&
            (takes(&text, PARLEY_BYTES(":")) || takes(&text, PARLEY_BYTES("%3A")) ||
             takes(&text, PARLEY_BYTES("%3a"))) &&
-           read_sequence(text, &out->sequence);
+           review_sequence_read(text, &out->sequence);
 }
 
 void review_place_write(const struct review_place *place, char out[REVIEW_PLACE_MAX]) {

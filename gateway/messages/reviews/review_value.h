@@ -17,6 +17,8 @@ struct review_place {
     const char *stream;
     uint64_t sequence;
 };
+/* Reads a sequence, which has no leading zeros: a message has one place. */
+bool review_sequence_read(struct parley_bytes text, uint64_t *out);
 /* `text`: as in an address, where the colon may be percent-encoded.  Returns: whether it is a place
  * of that stream. */
 bool review_place_read(struct parley_bytes text, const char *stream, struct review_place *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Messages that wait for people: POST /v1/{protocol}/reviews/{STREAM:SEQ} (docs/api.md#reviews). */
+/* Messages that wait for people: GET /v1/{protocol}/reviews and POST
+ * /v1/{protocol}/reviews/{STREAM:SEQ} (docs/api.md#reviews). */
 
 #include "gateway.h"
 
@@ -11,6 +12,8 @@
 /* The header of a message that announces a decision: "VLP:42 approve". */
 #define REVIEW_HEADER "Parley-Reviewed"
 
+void review_list_serve(struct gateway *gateway, struct http_request *request,
+                       const struct parley_protocol *protocol);
 /* `place`: the message to be decided on, as in the address. */
 void review_serve(struct gateway *gateway, struct http_request *request,
                   const struct parley_protocol *protocol, const char *place);

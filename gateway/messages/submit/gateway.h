@@ -61,9 +61,10 @@ struct gateway {
     struct rate_headers rate_headers;
     struct worker_pool *worker_pool; /* NULL if nothing is offloaded */
     struct completion_queue *completions;
-    struct commit_queue *commit;      /* holds answers that promise storage; NULL if none wait */
-    LIST_HEAD(, offload) offloads;    /* with the worker pool */
-    struct request_slots reply_slots; /* of those that wait for replies */
+    struct commit_queue *commit;       /* holds answers that promise storage; NULL if none wait */
+    LIST_HEAD(, offload) offloads;     /* with the worker pool */
+    struct request_slots reply_slots;  /* of those that wait for replies */
+    struct request_slots review_slots; /* of lists of messages that wait for people */
     struct duplicates duplicates;
     struct kept_messages kept;
     struct origin_policy origins;

@@ -6,7 +6,6 @@
 import { randomUUID } from 'node:crypto';
 import { FRAMES_TYPE, MSGPACK_TYPE, frames, msgpack } from './frames.mjs';
 import { JSON_TYPE, NDJSON_TYPE, get, post, request } from './http.mjs';
-import { waiting } from './reviews.mjs';
 import { lines } from './vlp.mjs';
 
 const MARKDOWN_TYPE = 'text/markdown';
@@ -155,7 +154,7 @@ export async function storeExamples(server, operations, options = {}) {
 }
 
 // A path's variable parts are what the list above them has: any text in its first item by which the
-// server finds something. What has no list is a message that waits for a review.
+// server finds something, or that is an address which takes no GET.
 async function filled(server, template, options) {
   let path = '';
   for (const part of template.split('/').slice(1)) {
@@ -166,13 +165,11 @@ async function filled(server, template, options) {
 
 async function oneOf(server, path, options = {}) {
   const headers = { ...options.headers, Accept: JSON_TYPE };
-  const answer = await get(server, path, { headers });
-  if (answer.status === 404) return `${path}/${(await waiting(server, undefined, options)).place}`;
-  const list = answer.json;
+  const list = (await get(server, path, { headers })).json;
   for (const text of Object.values((list.items ?? list)[0] ?? {})) {
     const name = typeof text === 'string' ? text.split('/').pop() : '';
     const address = `${path}/${encodeURIComponent(name)}`;
-    if (name && (await request(server, 'HEAD', address, { headers })).status === 200) return address;
+    if (name && [200, 405].includes((await request(server, 'HEAD', address, { headers })).status)) return address;
   }
   return `${path}/${AGENT}`;
 }
