@@ -170,7 +170,7 @@ static void test_a_reply_waits_for_its_request_to_be_found(void **state) {
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
 }
 
-/* Two messages, each of which is asked for twice. */
+/* Nothing is found for them, however often it is asked for: so each is asked for twice. */
 static void publish_after_waits(struct world *world, const struct request_head *head,
                                 const char *body) {
     const size_t queries = world->store.query_count;

@@ -15,16 +15,22 @@ static bool wants_subject(const struct request_options *options) {
             jetstream_is_ready(options->gateway->jetstream));
 }
 
-bool fact_lookup_is_possible(const struct request_options *options) {
-    return gateway_fact_store(options->gateway, options->protocol) != NULL &&
-           wants_subject(options);
+/* Returns: NULL: nothing decides on messages of this request. */
+static const struct fact_store *store_of(const struct request_options *options) {
+    return wants_subject(options) ? gateway_fact_store(options->gateway, options->protocol) : NULL;
+}
+
+/* A verdict does not read a log. */
+bool fact_lookup_may_wait(const struct request_options *options) {
+    const struct fact_store *store = store_of(options);
+    return store != NULL && (options->task == INGEST_FORWARD || !fact_store_is_last(store));
 }
 
 enum parley_status fact_lookup_is_needed(struct request_options *options,
                                          struct parley_message *message,
                                          struct parley_route *out_route, bool *out_is_needed) {
     *out_is_needed = false;
-    if (!fact_lookup_is_possible(options)) {
+    if (store_of(options) == NULL) {
         return PARLEY_OK;
     }
     PARLEY_TRY(parley_message_route(message, out_route));

@@ -29,8 +29,8 @@ struct fact_lookup {
     char digest[DIGEST_LENGTH + 1];
 };
 
-/* Whether messages of this request may have to be decided on. */
-bool fact_lookup_is_possible(const struct request_options *options);
+/* Whether messages of this request may have to wait for facts. */
+bool fact_lookup_may_wait(const struct request_options *options);
 
 /* Whether a valid message must be decided on.  `out_route`: its route then. */
 enum parley_status fact_lookup_is_needed(struct request_options *options,

@@ -42,7 +42,7 @@ static struct kept_message *pop(struct kept_messages *all) {
 
 struct kept_message *kept_message_take(const struct request_options *options) {
     struct kept_messages *all = &options->gateway->kept;
-    if (!fact_lookup_is_possible(options) || all->used_count == KEPT_MESSAGES_MAX) {
+    if (!fact_lookup_may_wait(options) || all->used_count == KEPT_MESSAGES_MAX) {
         return NULL;
     }
     const struct parley_schema *schema =

@@ -16,7 +16,7 @@ struct kept_message {
 enum { KEPT_MESSAGES_MAX = 1024 }; /* in use, a worker; 12 KiB each, for most messages */
 
 /* Takes one for a message of this request, before it is checked (check_message_in).
- * Returns: NULL if earlier messages never decide on one, too many are in use, or there is no
+ * Returns: NULL if none of its messages ever waits for others, too many are in use, or there is no
  * memory: then gateway_message() is used, and a message that waits is checked again.
  * Owns: returns a new one, for kept_message_release. */
 struct kept_message *kept_message_take(const struct request_options *options);
