@@ -34,6 +34,7 @@ static const struct command commands[] = {
     {"health", command_health, "check whether a server is ready", false},
     {"pipe", command_pipe, "connect a program to a server by frames on standard input and output",
      false},
+    {"mcp", command_mcp, "connect an MCP client to a server by standard input and output", false},
     {"token", command_token, "create, list and revoke the tokens of a server", false},
     {"webhooks", command_webhooks, "send a test event to a webhook", false},
 };

@@ -97,13 +97,8 @@ static bool read_envelope(struct parley_bytes text, struct parley_arena *arena, 
 
 /* ---- the parameters ---- */
 
-struct meta {
-    bool is_there, has_capabilities;
-    struct parley_bytes version;
-};
-
 static bool read_meta(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                      struct meta *meta, struct rpc_error *error) {
+                      struct rpc_error *error) {
     enum { VERSION, CAPABILITIES, TOKEN, TRACE, COUNT };
     struct json_field fields[COUNT] = {[VERSION] = {.name = META "protocolVersion"},
                                        [CAPABILITIES] = {.name = META "clientCapabilities"},
@@ -112,16 +107,15 @@ static bool read_meta(struct parley_bytes text, struct parley_arena *arena, stru
     if (json_fields_read(text, fields, COUNT, arena, NULL) != JSON_FIELDS_READ) {
         return refuse(error, RPC_INVALID_PARAMS, "`_meta` is not an object with each member once");
     }
-    meta->is_there = true;
-    meta->version = fields[VERSION].text;
-    meta->has_capabilities = fields[CAPABILITIES].kind == PARLEY_OBJECT;
+    out->meta_version = fields[VERSION].text;
+    out->has_capabilities = fields[CAPABILITIES].kind == PARLEY_OBJECT;
     out->progress_token = is_id(&fields[TOKEN]) ? fields[TOKEN].raw : (struct parley_bytes){0};
     out->traceparent = fields[TRACE].text;
     return true;
 }
 
 static bool read_params(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                        struct meta *meta, struct rpc_error *error) {
+                        struct rpc_error *error) {
     enum { NAME, URI, ARGUMENTS, VERSION, PARAMS_META, COUNT };
     struct json_field fields[COUNT] = {[NAME] = {.name = "name"},
                                        [URI] = {.name = "uri"},
@@ -142,7 +136,7 @@ static bool read_params(struct parley_bytes text, struct parley_arena *arena, st
     }
     out->arguments = fields[ARGUMENTS].raw;
     return fields[PARAMS_META].kind == PARLEY_ABSENT ||
-           read_meta(fields[PARAMS_META].raw, arena, out, meta, error);
+           read_meta(fields[PARAMS_META].raw, arena, out, error);
 }
 
 /* ---- the revision, and headers that repeat the body ---- */
@@ -168,7 +162,7 @@ static bool decode_header(const char *value, struct parley_arena *arena, struct 
     return true;
 }
 
-static bool names_something(const struct rpc *rpc) {
+bool rpc_names_something(const struct rpc *rpc) {
     return parley_bytes_equal(rpc->method, PARLEY_BYTES("tools/call")) ||
            parley_bytes_equal(rpc->method, PARLEY_BYTES("resources/read")) ||
            parley_bytes_equal(rpc->method, PARLEY_BYTES("prompts/get"));
@@ -184,7 +178,7 @@ static bool check_headers(const struct rpc *rpc, const struct rpc_headers *heade
         return refuse(error, RPC_HEADER_MISMATCH,
                       "The header Mcp-Method is not the method of the body");
     }
-    if (!names_something(rpc)) {
+    if (!rpc_names_something(rpc)) {
         return true;
     }
     if (headers->name == NULL) {
@@ -199,20 +193,19 @@ static bool check_headers(const struct rpc *rpc, const struct rpc_headers *heade
 
 /* Its _meta names the version: a request of the revisions without a handshake. */
 static bool check_modern(struct rpc *rpc, const struct rpc_headers *headers,
-                         const struct meta *meta, struct parley_arena *arena,
-                         struct rpc_error *error) {
+                         struct parley_arena *arena, struct rpc_error *error) {
     if (headers->version == NULL) {
         return refuse(error, RPC_HEADER_MISMATCH, "The header MCP-Protocol-Version is missing");
     }
-    if (!parley_bytes_equal(meta->version, parley_bytes_of(headers->version))) {
+    if (!parley_bytes_equal(rpc->meta_version, parley_bytes_of(headers->version))) {
         return refuse(error, RPC_HEADER_MISMATCH,
                       "The header MCP-Protocol-Version is not the version of _meta");
     }
-    rpc->revision = rpc_revision_find(meta->version);
+    rpc->revision = rpc_revision_find(rpc->meta_version);
     if (rpc->revision == RPC_REVISION_COUNT) {
-        return refuse_version(error, meta->version);
+        return refuse_version(error, rpc->meta_version);
     }
-    if (!meta->has_capabilities) {
+    if (!rpc->has_capabilities) {
         return refuse(error, RPC_INVALID_PARAMS,
                       "`" META "clientCapabilities`, an object, is missing in _meta");
     }
@@ -240,17 +233,19 @@ static bool check_legacy(struct rpc *rpc, const struct rpc_headers *headers,
     return true;
 }
 
+bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                   struct rpc_error *error) {
+    struct parley_bytes params = {0};
+    *out = (struct rpc){.revision = RPC_2025_06_18};
+    return read_envelope(text, arena, out, &params, error) &&
+           read_params(params, arena, out, error);
+}
+
 bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,
               struct parley_arena *arena, struct rpc *out, struct rpc_error *error) {
-    struct parley_bytes params = {0};
-    struct meta meta = {0};
-    *out = (struct rpc){.revision = RPC_2025_06_18};
-    if (!read_envelope(text, arena, out, &params, error) ||
-        !read_params(params, arena, out, &meta, error)) {
-        return false;
-    }
-    return meta.version.data != NULL ? check_modern(out, headers, &meta, arena, error)
-                                     : check_legacy(out, headers, error);
+    return rpc_read_body(text, arena, out, error) &&
+           (out->meta_version.data != NULL ? check_modern(out, headers, arena, error)
+                                           : check_legacy(out, headers, error));
 }
 
 /* ---- answers ---- */

@@ -48,6 +48,9 @@ struct rpc {
     struct parley_bytes arguments; /* params.arguments: an object, as it was written */
     struct parley_bytes version;   /* params.protocolVersion */
     struct parley_bytes traceparent, progress_token; /* of _meta; the token as it was written */
+    struct parley_bytes
+        meta_version;      /* of _meta; by it the revisions without a handshake are told */
+    bool has_capabilities; /* in _meta */
 };
 
 struct rpc_error {
@@ -62,6 +65,12 @@ struct rpc_error {
 static inline bool rpc_is_modern(const struct rpc *rpc) {
     return rpc->revision >= RPC_2026_07_28;
 }
+
+/* Reads the body alone, as who passes it on: everything but the revision.  Returns: as rpc_read. */
+bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                   struct rpc_error *error);
+/* Whether its name has to be in the header Mcp-Name. */
+bool rpc_names_something(const struct rpc *rpc);
 
 /* Returns: false: it is refused with *error; `out` has the id, where that could be read. */
 bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,

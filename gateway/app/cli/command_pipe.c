@@ -11,12 +11,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "bearer.h"
 #include "cli.h"
 #include "pipe.h"
 #include "pipe_down.h"
 #include "pipe_up.h"
 #include "quantity.h"
+#include "server_arguments.h"
 
 static const char help[] =
     "Usage: parley pipe --agent NAME --from gerbil|elixir [OPTION]… [URL]\n"
@@ -96,46 +96,6 @@ static bool check_option(const struct parley_protocol *protocol, const char *nam
     return true;
 }
 
-static bool take_url(struct pipe_options *options, const char *url) {
-    options->url_text = url != NULL ? url : "http://127.0.0.1:8080";
-    if (!http_client_read_url(options->url_text, &options->url)) {
-        return false;
-    }
-    if (strpbrk(options->url.path, "?#") != NULL) {
-        terminal_error("the URL is that of a server, without '?' and '#'");
-        return false;
-    }
-    if (strcmp(options->url.path, "/") == 0) {
-        options->url.path = "";
-    }
-    return true;
-}
-
-static bool take_tls(struct pipe_options *options, const char *const values[FLAG_COUNT]) {
-    options->tls.ca = values[CA];
-    options->tls.cert = values[CERT];
-    options->tls.key = values[KEY];
-    if ((values[CERT] == NULL) != (values[KEY] == NULL)) {
-        terminal_error("--cert and --key go together: a certificate and its private key");
-        return false;
-    }
-    if ((values[CA] != NULL || values[CERT] != NULL) && !options->url.is_tls) {
-        terminal_error("--ca, --cert and --key are for an https:// URL; leave them out, or name "
-                       "the server as https://HOST");
-        return false;
-    }
-    return true;
-}
-
-static bool take_token(struct pipe_options *options, const char *file) {
-    const char *variable = getenv("PARLEY_TOKEN_FILE");
-    if (file == NULL && variable != NULL && variable[0] != '\0') {
-        file = variable;
-    }
-    options->token_file = file;
-    return file != NULL || bearer_of_environment(&options->token);
-}
-
 static bool take_linger(struct pipe_options *options, const char *value) {
     enum { DEFAULT_MS = 30000, DAY_MS = 24 * 3600 * 1000 };
     options->linger_ms = DEFAULT_MS;
@@ -156,11 +116,15 @@ static bool take_all(struct pipe_options *options, const char *const values[FLAG
     options->agent = values[AGENT];
     options->from = values[FROM];
     options->since = values[SINCE] != NULL ? values[SINCE] : "now";
+    options->url_text = url != NULL ? url : SERVER_ARGUMENTS_URL;
+    options->tls =
+        (struct http_client_tls){.ca = values[CA], .cert = values[CERT], .key = values[KEY]};
     return check_option(options->protocol, "agent", options->agent) &&
            check_option(options->protocol, options->protocol->pipe->from->help.name,
                         options->from) &&
-           take_linger(options, values[LINGER]) && take_url(options, url) &&
-           take_tls(options, values) && take_token(options, values[TOKEN_FILE]);
+           take_linger(options, values[LINGER]) && server_arguments_url(url, &options->url) &&
+           server_arguments_tls(&options->tls, &options->url) &&
+           server_arguments_token(values[TOKEN_FILE], &options->token_file, &options->token);
 }
 
 /* Returns: -1 to continue, else the exit status. */

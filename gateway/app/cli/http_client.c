@@ -183,6 +183,14 @@ static bool add_header(struct http_client *client, const char *name, const char 
     return headers != NULL;
 }
 
+static bool add_headers(struct http_client *client, const char *const *headers) {
+    bool are_added = true;
+    for (; headers != NULL && *headers != NULL && are_added; headers++) {
+        are_added = add_header(client, *headers, "");
+    }
+    return are_added;
+}
+
 /* Without the header Expect, which would delay large bodies where a proxy does not answer it. */
 static bool set_message(struct http_client *client, const struct http_client_request *request) {
     CURL *easy = client->easy;
@@ -194,7 +202,7 @@ static bool set_message(struct http_client *client, const struct http_client_req
                          set(easy, CURLOPT_POSTFIELDS, request->body.data))) &&
            (request->token == NULL ||
             add_header(client, "Authorization: Bearer ", request->token)) &&
-           set(easy, CURLOPT_HTTPHEADER, client->headers);
+           add_headers(client, request->headers) && set(easy, CURLOPT_HTTPHEADER, client->headers);
 }
 
 static bool set_callbacks(struct http_client *client) {

@@ -36,7 +36,8 @@ struct http_client_request {
     const char *path;
     const char *token; /* NULL if absent */
     struct http_client_tls tls;
-    const char *media_type; /* of a POST's body; NULL for a GET */
+    const char *media_type;     /* of a POST's body; NULL for a GET */
+    const char *const *headers; /* more of them, "Name: value"; NULL ends them; NULL: none */
     struct parley_bytes body;
 };
 

@@ -3,6 +3,7 @@
 // those would not send what a test needs to send.
 
 import { Client as LegacyClient } from '@modelcontextprotocol/sdk/client/index.js';
+import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/client/stdio.js';
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { atEnd } from './cleanup.mjs';
 import { post } from './http.mjs';
@@ -16,6 +17,7 @@ const ABOUT = { name: 'parley-tests', version: '1.0.0' };
 // The client of the newest revision needs Node 20.
 export const HAS_MODERN = Number(process.versions.node.split('.')[0]) >= 20;
 const modern = HAS_MODERN ? await import('@modelcontextprotocol/client') : {};
+const modernStdio = HAS_MODERN ? await import('@modelcontextprotocol/client/stdio') : {};
 
 const optionsOf = (token) =>
   token ? { requestInit: { headers: { Authorization: `Bearer ${token}` } } } : {};
@@ -37,6 +39,21 @@ export async function modernClient(t, server, { token } = {}) {
   return client;
 }
 
+// The same clients, which start a program instead.
+async function legacyProgram(t, [command, ...args], { env = {} } = {}) {
+  const client = new LegacyClient(ABOUT);
+  await client.connect(new LegacyStdio({ command, args, env }));
+  atEnd(t, () => client.close());
+  return client;
+}
+
+async function modernProgram(t, [command, ...args], { env = {} } = {}) {
+  const client = new modern.Client(ABOUT, { versionNegotiation: { mode: { pin: MODERN } } });
+  await client.connect(new modernStdio.StdioClientTransport({ command, args, env }));
+  atEnd(t, () => client.close());
+  return client;
+}
+
 const PATIENCE_MS = 600_000; // on a busy machine; a test that hangs is ended by ctest
 
 // `options`: a signal that cancels it, though only the newer revision does that by closing the answer.
@@ -51,12 +68,14 @@ export const CLIENTS = [
     revision: '2025-11-25',
     isThere: true,
     connect: legacyClient,
+    startProgram: legacyProgram,
     cancel: (client) => client.close(),
   },
   {
     revision: MODERN,
     isThere: HAS_MODERN,
     connect: modernClient,
+    startProgram: modernProgram,
     cancel: (client, controller) => controller.abort(),
   },
 ];
