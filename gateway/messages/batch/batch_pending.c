@@ -111,10 +111,10 @@ static void follow_halt(struct batch_result *result, struct parley_message *mess
     follow(result);
 }
 
-/* Decides on the first in line, or on one that need not wait.  Returns: false: it must wait longer.
- */
+/* Decides on the first in line, or on one that need not wait.  `verdict` NULL: it has waited.
+ * Returns: false: it must wait longer. */
 static bool go(struct batch_pending *pending, struct batch_result *result,
-               struct verdict *verdict) {
+               const struct verdict *verdict) {
     struct submission_outcome outcome;
     const enum submission_step step = submission_go(&result->submission, verdict, &outcome);
     if (step == SUBMISSION_IS_FULL) {
@@ -129,9 +129,9 @@ static bool go(struct batch_pending *pending, struct batch_result *result,
     if (step == SUBMISSION_GOES) {
         follow(result);
     } else if (step == SUBMISSION_HALTS) {
-        follow_halt(result, verdict->message);
+        follow_halt(result, outcome.verdict.message);
     } else if (step == SUBMISSION_CHECKED) {
-        end_checked(result, verdict);
+        end_checked(result, &outcome.verdict);
     } else {
         end(result, &outcome);
     }
@@ -143,8 +143,7 @@ static void go_on(struct batch_pending *pending) {
     bool is_moving = true;
     while (is_moving && pending->first != NULL && !batch_pending_is_blocked(pending) &&
            pending->first->result->submission.phase == SUBMISSION_READY) {
-        struct verdict verdict = {0};
-        is_moving = go(pending, pending->first->result, &verdict);
+        is_moving = go(pending, pending->first->result, NULL);
     }
 }
 
@@ -245,7 +244,6 @@ void batch_pending_finish(struct batch_pending *pending, struct batch_result *re
     const bool is_first = pending->first == NULL && !batch_pending_is_blocked(pending);
     const bool waits = route != NULL || !is_first;
     struct pending *one = waits ? create_pending(pending, result, verdict) : NULL;
-    struct verdict now = *verdict;
     if ((waits && one == NULL) ||
         submission_begin(submission, &pending->submitter, verdict, route) != PARLEY_OK) {
         free(one);
@@ -255,7 +253,8 @@ void batch_pending_finish(struct batch_pending *pending, struct batch_result *re
     if (waits) {
         wait_in_line(pending, result, one);
     }
-    if (is_first && submission->phase == SUBMISSION_READY && !go(pending, result, &now) && !waits) {
+    if (is_first && submission->phase == SUBMISSION_READY && !go(pending, result, verdict) &&
+        !waits) {
         wait_in_line(pending, result, create_pending(pending, result, verdict));
     }
     go_on(pending);

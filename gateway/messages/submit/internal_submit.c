@@ -77,8 +77,8 @@ static void end_with(struct internal_submit *sending, const struct failure *fail
 
 /* ---- on its way ---- */
 
-static void go(struct internal_submit *sending, struct verdict verdict) {
-    switch (submission_go(&sending->submission, &verdict, &sending->outcome)) {
+static void go(struct internal_submit *sending, const struct verdict *verdict) {
+    switch (submission_go(&sending->submission, verdict, &sending->outcome)) {
     case SUBMISSION_WAITS:
     case SUBMISSION_IS_FULL: /* only of what waits for room */
     case SUBMISSION_GOES:
@@ -92,7 +92,7 @@ static void go(struct internal_submit *sending, struct verdict verdict) {
 }
 
 static void on_ready(struct submission *submission) {
-    go(OWNER_OF(submission, struct internal_submit, submission), (struct verdict){0});
+    go(OWNER_OF(submission, struct internal_submit, submission), NULL);
 }
 
 static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
@@ -112,7 +112,7 @@ static void submit(struct internal_submit *sending, const struct verdict *verdic
         const struct failure failure = failure_of_status(status);
         end_with(sending, &failure);
     } else if (sending->submission.phase == SUBMISSION_READY) {
-        go(sending, *verdict);
+        go(sending, verdict);
     }
 }
 

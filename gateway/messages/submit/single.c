@@ -299,10 +299,10 @@ static void drop_converted(struct single *single) {
     }
 }
 
+/* `verdict` NULL: the message has waited. */
 static void go(struct single *single, const struct verdict *verdict) {
-    struct verdict now = *verdict;
     struct submission_outcome outcome;
-    switch (submission_go(&single->submission, &now, &outcome)) {
+    switch (submission_go(&single->submission, verdict, &outcome)) {
     case SUBMISSION_WAITS:
     case SUBMISSION_IS_FULL: /* only of what waits for room */
         break;
@@ -310,14 +310,14 @@ static void go(struct single *single, const struct verdict *verdict) {
         drop_converted(single);
         break;
     case SUBMISSION_HALTS:
-        note_halting(single, now.message);
+        note_halting(single, outcome.verdict.message);
         break;
     case SUBMISSION_ENDS:
         finish_submitted(single, &outcome);
         break;
     case SUBMISSION_CHECKED:
         enter(single, SINGLE_IDLE);
-        finish_checked(single, &now);
+        finish_checked(single, &outcome.verdict);
         break;
     }
 }
@@ -325,7 +325,7 @@ static void go(struct single *single, const struct verdict *verdict) {
 static void on_ready(struct submission *submission) {
     struct single *single = OWNER_OF(submission, struct single, submission);
     if (is_served(single)) {
-        go(single, &(struct verdict){0});
+        go(single, NULL);
     } else {
         enter(single, SINGLE_IDLE);
     }

@@ -524,22 +524,25 @@ enum parley_status submission_check_again(struct submission *submission, struct 
                                         : check_message(options, slice->bytes, slice->origin);
 }
 
-enum submission_step submission_go(struct submission *submission, struct verdict *verdict,
+enum submission_step submission_go(struct submission *submission, const struct verdict *verdict,
                                    struct submission_outcome *out) {
+    struct verdict *now = &out->verdict;
     submission_resume(submission, out);
-    if (verdict->message == NULL) {
-        verdict->status = submission_check_again(submission, verdict);
+    if (verdict != NULL) {
+        *now = *verdict;
+    } else {
+        now->status = submission_check_again(submission, now);
     }
     if (submission->deciding != NULL) {
-        return deciding_go(submission, verdict);
+        return deciding_go(submission, now);
     }
     if (submission->submitter->options->task != INGEST_FORWARD) {
         return SUBMISSION_CHECKED;
     }
-    if (verdict->status != PARLEY_OK) {
-        submission_settle_internal(submission, verdict->status);
+    if (now->status != PARLEY_OK) {
+        submission_settle_internal(submission, now->status);
         return SUBMISSION_ENDS;
     }
-    return parley_message_is_valid(verdict->message) ? submission_publish(submission, verdict, NULL)
-                                                     : latch(submission, verdict->message);
+    return parley_message_is_valid(now->message) ? submission_publish(submission, now, NULL)
+                                                 : latch(submission, now->message);
 }

@@ -58,6 +58,7 @@ struct submission_outcome {
     bool is_duplicate;           /* uncompared: `submission->ack` */
     struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
     struct failure failure;
+    struct verdict verdict; /* of submission_go: on the message as it was handed over */
 };
 
 struct submission;
@@ -127,8 +128,9 @@ enum parley_status submission_begin(struct submission *submission, struct submit
  * asks for it now, together with what others ask for; on_ready follows then. */
 void submission_foresee(struct submission *submission);
 /* Goes on with a message that is READY, in its turn: it is valid, or it halts (HALTING_HALTS).
- * `verdict`: of this turn; `message` NULL: it is checked again, and says that afterwards. */
-enum submission_step submission_go(struct submission *submission, struct verdict *verdict,
+ * `verdict`: of this turn; NULL: the message has waited.  `out`: its `verdict` in any case; what
+ * else it says where the step is SUBMISSION_ENDS. */
+enum submission_step submission_go(struct submission *submission, const struct verdict *verdict,
                                    struct submission_outcome *out);
 /* Tells it that the client is gone, as the submitter says: questions needed only for its answer are
  * dropped. Returns: whether it is settled by that; on_settled is not called. */
