@@ -58,7 +58,7 @@ class Receiver {
     const isSigned = headers['webhook-signature']?.split(' ').includes(wanted);
     const isFresh = Math.abs(Date.now() / 1000 - Number(timestamp)) < 300;
     if (!isSigned || !isFresh) this.unsigned.push({ headers, text });
-    return { method, url, headers, id, text, body: JSON.parse(text) };
+    return { method, url, headers, id, text, body: text && JSON.parse(text) };
   }
 
   ids() {
