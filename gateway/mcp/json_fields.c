@@ -107,6 +107,18 @@ enum json_fields_result json_fields_read(struct parley_bytes text, struct json_f
 
 /* ---- lists ---- */
 
+bool json_fields_next_object(struct parley_bytes array, size_t *at, struct parley_bytes *out) {
+    const char *begin =
+        *at < array.length ? memchr(array.data + *at, '{', array.length - *at) : NULL;
+    if (begin == NULL) {
+        return false;
+    }
+    const size_t start = (size_t)(begin - array.data);
+    *at = end_of(array, start);
+    *out = (struct parley_bytes){begin, *at - start};
+    return true;
+}
+
 struct listing {
     bool (*member)(void *context, struct parley_bytes name, const struct parley_value *value);
     bool (*item)(void *context, const struct parley_value *value);

@@ -43,3 +43,7 @@ bool json_fields_each_member(struct parley_bytes text, struct parley_arena *aren
 bool json_fields_each_item(struct parley_bytes text, struct parley_arena *arena,
                            bool (*each)(void *context, const struct parley_value *value),
                            void *context);
+
+/* Finds the next object of an array of objects that has no fault, from `*at` on, which is 0 at
+ * first. Returns: false: there are no more. */
+bool json_fields_next_object(struct parley_bytes array, size_t *at, struct parley_bytes *out);

@@ -27,6 +27,7 @@ static void destroy(struct mcp_call *call) {
     reactor_timer_clear(reactor, &call->next);
     reactor_timer_clear(reactor, &call->cut);
     tool_request_finish(&call->asked);
+    tool_call_finish(&call->arguments);
     budget_uncover(call->mcp->gateway->budget, &call->held);
     parley_arena_finish(&call->arena);
     parley_buffer_finish(&call->body);

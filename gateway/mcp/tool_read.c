@@ -124,7 +124,7 @@ static size_t write_list(const struct tool_call *call, struct parley_bytes lines
     return list.count;
 }
 
-static enum tool_step then_read(const struct tool_call *call, const struct tool_answer *answer,
+static enum tool_step then_read(struct tool_call *call, const struct tool_answer *answer,
                                 struct tool_request *out) {
     if (answer->status != 200) {
         return TOOL_ANSWERED;

@@ -235,5 +235,5 @@ const struct tool tool_explain = {
     .is_idempotent = true,
     .ask = ask_explain};
 
-const struct tool *const tools[] = {&tool_send,   &tool_check,   &tool_read, &tool_next_task,
-                                    &tool_report, &tool_explain, NULL};
+const struct tool *const tools[] = {&tool_send,   &tool_check, &tool_read,    &tool_next_task,
+                                    &tool_report, &tool_inbox, &tool_explain, NULL};

@@ -117,7 +117,7 @@ static void ask_report(const struct tool_call *call, struct tool_request *out) {
 }
 
 /* Whatever else is known of the task is said by the receipt of the report. */
-static enum tool_step then_report(const struct tool_call *call, const struct tool_answer *answer,
+static enum tool_step then_report(struct tool_call *call, const struct tool_answer *answer,
                                   struct tool_request *out) {
     struct json_field fields[] = {{.name = "holder"}, {.name = "claimed_at"}};
     if (call->answered_count > 1) {

@@ -244,6 +244,7 @@ bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
     struct parley_bytes unknown;
     size_t count = 0;
     *out = (struct tool_call){.tool = tool, .arena = arena};
+    parley_buffer_init(&out->gathered);
     for (; tool->parameters[count].name != NULL; count++) {
         assert(count < TOOL_PARAMETERS_MAX);
         out->arguments[count].name = tool->parameters[count].name;
@@ -322,6 +323,10 @@ const char *tool_write_options(const struct tool_call *call, const char *name,
     return is_fine ? NULL
                    : "The values of options and filters are texts, numbers, true or false: what a "
                      "query has.";
+}
+
+void tool_call_finish(struct tool_call *call) {
+    parley_buffer_finish(&call->gathered);
 }
 
 void tool_request_init(struct tool_request *request) {

@@ -40,7 +40,9 @@ struct tool_call {
     const struct parley_protocol *protocol; /* NULL: the tool has no argument for it */
     struct json_field arguments[TOOL_PARAMETERS_MAX];
     struct parley_arena *arena;
-    unsigned answered_count; /* requests of this call that have an answer */
+    unsigned answered_count;       /* requests of this call that have an answer */
+    struct parley_buffer gathered; /* of their answers, what the result will have … */
+    uint64_t left_out;             /* … and what it will not: bits of the tool's own */
 };
 
 /* Owns: borrowed for a call. */
@@ -80,12 +82,12 @@ struct tool {
     /* Returns: NULL, or what is wrong with the arguments, a sentence (static). */
     const char *(*ask)(const struct tool_call *call, struct tool_request *out);
     /* NULL: the answer is the result.  `out` is initialised. */
-    enum tool_step (*then)(const struct tool_call *call, const struct tool_answer *answer,
+    enum tool_step (*then)(struct tool_call *call, const struct tool_answer *answer,
                            struct tool_request *out);
     const char *nothing; /* the result, where the answer has no body (204); JSON */
 };
 
-extern const struct tool tool_send, tool_check, tool_read, tool_next_task, tool_report,
+extern const struct tool tool_send, tool_check, tool_read, tool_next_task, tool_report, tool_inbox,
     tool_explain;
 
 /* NULL ends them. */
@@ -125,6 +127,9 @@ void tool_write_segment(struct parley_buffer *target, struct parley_bytes text);
  * Returns: NULL, or what is wrong with them, a sentence (static). */
 const char *tool_write_options(const struct tool_call *call, const char *name,
                                struct parley_buffer *target);
+
+/* Frees what it has gathered.  A zeroed call is allowed. */
+void tool_call_finish(struct tool_call *call);
 
 void tool_request_init(struct tool_request *request);
 void tool_request_finish(struct tool_request *request);

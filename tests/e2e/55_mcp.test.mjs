@@ -64,7 +64,7 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
     it('lists tools whose schemas are schemas, in one order always', async (t) => {
       const client = await connect(t, its.parley);
       const list = await client.listTools();
-      assert.deepEqual(namesOf(list), ['send', 'check', 'read', 'next_task', 'report', 'explain']);
+      assert.deepEqual(namesOf(list), ['send', 'check', 'read', 'next_task', 'report', 'inbox', 'explain']);
       for (const { inputSchema, outputSchema } of list.tools) {
         ajv.compile(inputSchema);
         ajv.compile(outputSchema);
@@ -232,6 +232,28 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       const end = await accepted(client, 'report', { agent, task: id, kind: 'result', payload });
       assert.deepEqual([end.type, end.warnings], ['task.result', []]);
       assert.equal((await get(its.parley, `/v1/roundtable/tasks/${id}`)).json.state, 'completed');
+    });
+
+    it('finds in its inbox what waits for it, until that is done', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `i-${revision}`;
+      const session = `s-${revision}`;
+      const inbox = () => accepted(client, 'inbox', { agent, sessions: [session] });
+      const empty = { tasks: [], more: false, halts: [], left_out: [] };
+      assert.deepEqual(await inbox(), empty);
+      const task = taskRequest('security.scan', { to: agent });
+      await sendTask(its.parley, task);
+      await sendTask(its.parley, taskRequest('security.scan', { to: 'another' }));
+      const block = claim({ session_id: session, safety: { level: 'block', notes: 'Stop.' } });
+      await accepted(client, 'send', { protocol: 'vlp', message: block });
+      const { tasks, halts } = await inbox();
+      assert.deepEqual(tasks.map(({ id, state }) => [id, state]), [[task.id, 'requested']]);
+      assert.deepEqual(halts.map((halt) => halt.session), [session]);
+      await accepted(client, 'next_task', { agent, wait: 300 });
+      assert.deepEqual((await inbox()).tasks.map(({ id, holder }) => [id, holder]), [[task.id, agent]]);
+      const { payload } = taskResult(task.id);
+      await accepted(client, 'report', { agent, task: task.id, kind: 'result', payload });
+      assert.deepEqual((await inbox()).tasks, []);
     });
 
     it('reads every resource that is listed, and those that a template names', async (t) => {
@@ -418,7 +440,7 @@ describe('a server with tokens', () => {
     for (const [token, names] of [
       [none, ['explain']],
       [sender, ['send', 'check', 'explain']],
-      [worker, ['send', 'check', 'read', 'next_task', 'report', 'explain']],
+      [worker, ['send', 'check', 'read', 'next_task', 'report', 'inbox', 'explain']],
     ]) {
       const list = await ask(token, modernRequest('tools/list'));
       assert.deepEqual(namesOf(list), names);

@@ -24,7 +24,7 @@ static void require_json(const struct parley_buffer *text) {
 
 static void call(const struct rpc *rpc, struct parley_arena *arena) {
     const struct tool *tool = tool_find(rpc->name);
-    struct tool_call arguments;
+    struct tool_call arguments = {0};
     struct tool_request request;
     struct parley_buffer fault;
     parley_buffer_init(&fault);
@@ -42,6 +42,7 @@ static void call(const struct rpc *rpc, struct parley_arena *arena) {
             require_json(&request.answer);
         }
     }
+    tool_call_finish(&arguments);
     tool_request_finish(&request);
     parley_buffer_finish(&fault);
 }

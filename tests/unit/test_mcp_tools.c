@@ -42,6 +42,7 @@ static void ask(const char *name, const char *arguments, struct parley_buffer *o
     parley_buffer_char(out, '\0');
     assert_false(out->has_failed);
     tool_request_finish(&request);
+    tool_call_finish(&call);
     parley_arena_finish(&arena);
 }
 
@@ -155,6 +156,63 @@ static void test_every_type_of_every_protocol_is_explained_with_an_example(void 
     }
 }
 
+/* The answers to the requests of one call, one after the other. */
+static void test_an_inbox_has_what_is_for_the_agent_and_names_what_it_may_not_read(void **state) {
+    (void)state;
+    static const struct {
+        unsigned statuses[3];
+        const char *bodies[3], *made;
+    } inboxes[] = {
+        {{200, 200, 200},
+         {"{\"items\":[{\"id\":1,\"to\":\"g\",\"holder\":null},{\"id\":2,\"to\":null,\"holder\":"
+          "\"g\"},"
+          "{\"id\":3,\"to\":\"g\",\"holder\":\"h\"},{\"id\":4,\"to\":null,\"holder\":null},"
+          "{\"id\":5,\"to\":\"g\",\"holder\":null}]}",
+          "{\"items\":[{\"by\":\"g\",\"session\":\"s\"}]}",
+          "{\"items\":[{\"by\":\"g\",\"session\":\"s\"},{\"by\":\"x\",\"session\":\"s\"}]}"},
+         "{\"tasks\":[{\"id\":1,\"to\":\"g\",\"holder\":null},{\"id\":2,\"to\":null,\"holder\":"
+         "\"g\"}],"
+         "\"more\":true,\"halts\":[{\"by\":\"g\",\"session\":\"s\"},{\"by\":\"x\",\"session\":"
+         "\"s\"}],"
+         "\"left_out\":[]}"},
+        {{403, 200, 200},
+         {"{}", "{\"items\":[]}", "{\"items\":[]}"},
+         "{\"tasks\":[],\"more\":false,\"halts\":[],\"left_out\":[\"roundtable\"]}"},
+        {{403, 403, 0},
+         {"{}", "{}", NULL},
+         "{\"tasks\":[],\"more\":false,\"halts\":[],\"left_out\":[\"roundtable\",\"vlp\"]}"},
+    };
+    for (size_t i = 0; i < sizeof inboxes / sizeof inboxes[0]; i++) {
+        struct parley_arena arena;
+        struct tool_call call;
+        struct tool_request next;
+        struct parley_buffer fault;
+        enum tool_step step = TOOL_ASKS;
+        parley_arena_init(&arena, 0);
+        parley_buffer_init(&fault);
+        assert_true(tool_read_arguments(
+            &tool_inbox, PARLEY_BYTES("{\"agent\":\"g\",\"sessions\":[\"s\"],\"limit\":2}"), &arena,
+            &call, &fault));
+        for (size_t k = 0; step == TOOL_ASKS; k++) {
+            const struct tool_answer answer = {inboxes[i].statuses[k],
+                                               parley_bytes_of(inboxes[i].bodies[k])};
+            tool_request_init(&next);
+            call.answered_count++;
+            step = tool_inbox.then(&call, &answer, &next);
+            if (step == TOOL_ASKS) {
+                tool_request_finish(&next);
+            }
+        }
+        assert_int_equal(step, TOOL_MADE);
+        parley_buffer_char(&next.answer, '\0');
+        assert_string_equal(next.answer.data, inboxes[i].made);
+        tool_request_finish(&next);
+        tool_call_finish(&call);
+        parley_buffer_finish(&fault);
+        parley_arena_finish(&arena);
+    }
+}
+
 /* A token is about four bytes of English, and fewer of JSON: bytes / 3 is more than it has. */
 static void test_what_a_model_reads_of_the_tools_is_short(void **state) {
     (void)state;
@@ -248,6 +306,7 @@ static void take(size_t row, struct parley_buffer *out) {
     }
     parley_buffer_char(out, '\0');
     tool_request_finish(&next);
+    tool_call_finish(&call);
     parley_arena_finish(&arena);
 }
 
@@ -272,11 +331,11 @@ static const struct {
     {"", "explain"},
     {"metrics", "explain"},
     {"send:vlp", "send check explain"},
-    {"read:roundtable", "read explain"},
+    {"read:roundtable", "read inbox explain"},
     {"send:roundtable", "send check explain"},
-    {"send:roundtable read:vlp", "send check read explain"},
-    {"send:roundtable read:roundtable", "send check read next_task report explain"},
-    {"send:* read:*", "send check read next_task report explain"},
+    {"send:roundtable read:vlp", "send check read inbox explain"},
+    {"send:roundtable read:roundtable", "send check read next_task report inbox explain"},
+    {"send:* read:*", "send check read next_task report inbox explain"},
 };
 
 static void test_tools_are_listed_for_who_may_call_them(void **state) {
@@ -313,6 +372,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_call_becomes_a_request_or_says_what_does_not_fit),
         cmocka_unit_test(test_an_answer_is_the_result_or_leads_to_another_request),
+        cmocka_unit_test(test_an_inbox_has_what_is_for_the_agent_and_names_what_it_may_not_read),
         cmocka_unit_test(test_every_type_of_every_protocol_is_explained_with_an_example),
         cmocka_unit_test(test_what_a_model_reads_of_the_tools_is_short),
         cmocka_unit_test(test_tools_are_listed_for_who_may_call_them),
