@@ -15,6 +15,12 @@ static const struct parley_option stamp = {
              "has them, before the message is checked.",
              "true or false", "{\"type\":\"boolean\"}"}};
 
+static const struct parley_option fix = {
+    .help = {"fix",
+             "Applies the safe fixes of what a message breaks, and checks it again; the answer has "
+             "the fixed `message` and what was `applied`. Messages in JSON only.",
+             "true or false", "{\"type\":\"boolean\"}"}};
+
 static const struct parley_option agent = {
     .help = {"agent",
              "The agent that the message belongs to. With it, the same bytes sent again are "
@@ -53,9 +59,15 @@ static const struct parley_option *find(const struct parley_protocol *protocol, 
     return NULL;
 }
 
+/* Those that concern messages of every protocol come first. */
+static const struct parley_option *find_any(const char *name) {
+    return strcmp(name, stamp.help.name) == 0 ? &stamp
+           : strcmp(name, fix.help.name) == 0 ? &fix
+                                              : find(NULL, name);
+}
+
 const struct parley_option_help *parley_option_help(const char *name) {
-    const struct parley_option *option =
-        strcmp(name, stamp.help.name) == 0 ? &stamp : find(NULL, name);
+    const struct parley_option *option = find_any(name);
     return option != NULL ? &option->help : NULL;
 }
 
@@ -103,8 +115,7 @@ enum parley_option_result parley_options_set(struct parley_options *options,
                                              const struct parley_protocol *protocol,
                                              const char *name, const char *value,
                                              const char **out_wants) {
-    const struct parley_option *option =
-        strcmp(name, stamp.help.name) == 0 ? &stamp : find(NULL, name);
+    const struct parley_option *option = find_any(name);
     union parley_option_value read_value = {.number = 0};
     if (option == NULL) {
         return PARLEY_OPTION_UNKNOWN;
@@ -116,6 +127,8 @@ enum parley_option_result parley_options_set(struct parley_options *options,
     union parley_option_value *place = place_of(options, protocol, option);
     if (option == &stamp) {
         options->stamp = read_value.is_on;
+    } else if (option == &fix) {
+        options->fix = read_value.is_on ? PARLEY_FIX_SAFELY : PARLEY_FIX_NOTHING;
     } else if (option == &agent) {
         options->agent = read_value.text;
     } else if (place != NULL) {

@@ -6,7 +6,7 @@
  * afterwards; any other is a suggestion. */
 
 #include <parley/buffer.h>
-#include <parley/message.h>
+#include <parley/findings.h>
 
 /* The operation of JSON Patch (RFC 6902) that it is. */
 enum parley_fix_kind {
@@ -33,28 +33,20 @@ void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *m
 void parley_fix_write_patch(const struct parley_finding *finding, const struct parley_fix *fix,
                             struct parley_buffer *out);
 
-/* A message is checked and fixed at most so often. */
-#define PARLEY_FIX_PASSES_MAX 10
+/* Which fixes parley_message_check applies to the text of a message in JSON (parley_options.fix),
+ * all other bytes of which stay as they are. It checks the fixed text again, until nothing is left
+ * to fix: the message is then the fixed one, and its findings are what remains. */
+enum parley_fixing { PARLEY_FIX_NOTHING, PARLEY_FIX_SAFELY, PARLEY_FIX_ALL };
 
-/* How a message was fixed. Zero-initialise it. */
+/* A message is fixed at most so often … */
+#define PARLEY_FIX_PASSES_MAX 10
+/* … and only if it has at most so many bytes. */
+#define PARLEY_FIX_BYTES_MAX (1u << 20)
+
+/* How a message was fixed. */
 struct parley_fixes {
-    bool takes_suggestions;        /* else only safe fixes are applied */
     size_t count;                  /* fixes applied */
     struct parley_buffer applied;  /* the items of an array, with commas between them:
                                       {"rule":…,"path":…,"patch":[…]} */
     struct parley_buffer texts[2]; /* private: the message after a pass, and before it */
 };
-
-/* Frees all memory. */
-void parley_fixes_finish(struct parley_fixes *fixes);
-
-/* Checks a message in JSON as parley_message_check does, applies the fixes of its findings to the
- * text, and checks it again, until no fix is left. All bytes that no fix concerns stay as they are.
- * Afterwards `message` is the one that was fixed, its text in message->text, and its findings are
- * what remains. A message in another encoding is only checked.
- * Owns: as parley_message_check; the message borrows from `fixes`. */
-enum parley_status parley_message_fix(struct parley_message *message, struct parley_bytes sent,
-                                      const struct parley_codec *codec,
-                                      const struct parley_options *options,
-                                      struct parley_position origin,
-                                      struct parley_fixes *fixes) PARLEY_MUST_CHECK;

@@ -6,12 +6,14 @@
 
 #include <parley/arena.h>
 #include <parley/findings.h>
+#include <parley/fix.h>
 #include <parley/option.h>
 #include <parley/protocol.h>
 
 /* The options of a request. Time and ids are passed in: plugins are pure. */
 struct parley_options {
-    bool stamp;        /* fill absent id, protocol, version and timestamp */
+    bool stamp; /* fill absent id, protocol, version and timestamp */
+    enum parley_fixing fix;
     const char *agent; /* whose message it is, if messages name no sender; or NULL */
     const char *now;   /* for stamp: RFC 3339 in UTC */
     int64_t
@@ -67,6 +69,7 @@ struct parley_message {
     struct parley_value values[PARLEY_FIELDS_MAX]; /* captures, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
+    struct parley_fixes fixes; /* only if options.fix asks for any */
     struct parley_route route; /* once it was computed … */
     bool has_route;
     const struct parley_known_facts *route_known;            /* … with this options.known */
@@ -85,7 +88,8 @@ void parley_message_init(struct parley_message *message, const struct parley_sch
 void parley_message_reset(struct parley_message *message);
 void parley_message_finish(struct parley_message *message);
 
-/* Decodes (and stamps, if asked) and validates `sent`, and escalates it (protocol->escalate).
+/* Decodes (and stamps, if asked) and validates `sent`, escalates it (protocol->escalate), and fixes
+ * it, if asked; `sent` is then the fixed text.
  * Afterwards the findings are complete, and the message is valid unless findings.has_error. Owns:
  * `sent` and the texts of `options` are borrowed until the next reset. Returns: PARLEY_OK for
  * invalid messages too; any other status: there is no verdict. */
@@ -138,7 +142,7 @@ enum parley_status parley_message_as_sent(struct parley_message *message,
 struct parley_bytes parley_message_type(const struct parley_message *message);
 
 /* Appends the members of a /validate answer, without the braces: "valid":…,"protocol":…, …,
- * "violations":[…].
+ * "violations":[…], and, if options.fix asks for fixes, "applied":[…],"message":{…}.
  * Source: docs/api.md#receipts. */
 enum parley_status parley_message_write_verdict(struct parley_message *message,
                                                 struct parley_buffer *out) PARLEY_MUST_CHECK;

@@ -57,10 +57,11 @@ struct parley_option {
     } server;
 };
 
-/* The options of requests, besides `stamp`, which concern messages of a protocol (NULL: of any):
- * its own, and `agent`, if its messages name no sender. They are numbered from 0.
- * Returns: NULL: there are not so many. */
+/* The options of requests, besides `stamp` and `fix`, which concern messages of a protocol (NULL:
+ * of any): its own, and `agent`, if its messages name no sender. They are numbered from 0. Returns:
+ * NULL: there are not so many. */
 const struct parley_option *parley_option_at(const struct parley_protocol *protocol, size_t number);
 
-/* Describes any of them, or `stamp`, for documents.  Returns: NULL when no option has that name. */
+/* Describes any of them, `stamp` or `fix`, for documents.  Returns: NULL when no option has that
+ * name. */
 const struct parley_option_help *parley_option_help(const char *name);

@@ -3,7 +3,7 @@
 
 /* Fixes as edits of a JSON text: which bytes change, so that all others stay as they are. */
 
-#include <parley/fix.h>
+#include <parley/message.h>
 
 struct json_edit {
     size_t offset, removed;

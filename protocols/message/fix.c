@@ -3,11 +3,12 @@
 /* Applies the fixes of a message's findings to its text, and checks it again: a fault may have
  * hidden another. Two fixes of the same bytes are applied one after the other. */
 
-#include <parley/fix.h>
+#include "fix.h"
 
 #include <stdlib.h>
 
 #include "json_edit.h"
+#include "json_message.h"
 
 /* The edit of one finding. */
 struct planned {
@@ -24,17 +25,20 @@ static int by_place(const void *left, const void *right) {
     return a->number < b->number ? -1 : 1;
 }
 
+static bool is_json(const struct parley_message *message) {
+    return message->codec == &parley_codec_json || message->codec == &parley_codec_ndjson;
+}
+
 static bool can_be_fixed(const struct parley_message *message) {
-    const bool is_json =
-        message->codec == &parley_codec_json || message->codec == &parley_codec_ndjson;
-    return is_json && message->is_decoded && !message->is_escalated && message->findings.count > 0;
+    return is_json(message) && message->is_decoded && !message->is_escalated &&
+           message->findings.count > 0 && message->text.length <= PARLEY_FIX_BYTES_MAX;
 }
 
 /* Plans the edits of all findings, in the order of the text.
  * Returns: PARLEY_E_MEMORY; findings beyond the limit of the arena have none. */
-static enum parley_status plan(struct parley_message *message, const struct parley_fixes *fixes,
-                               struct parley_buffer *memory, struct planned *out,
-                               size_t *out_count) {
+static enum parley_status plan(struct parley_message *message, struct parley_buffer *memory,
+                               struct planned *out, size_t *out_count) {
+    const bool takes_suggestions = message->options.fix == PARLEY_FIX_ALL;
     for (size_t i = 0; i < message->findings.count; i++) {
         const struct parley_finding *finding = &message->findings.items[i];
         struct planned *planned = &out[*out_count];
@@ -43,7 +47,7 @@ static enum parley_status plan(struct parley_message *message, const struct parl
         if (memory->has_failed) {
             return PARLEY_E_MEMORY;
         }
-        if (fix.kind == PARLEY_FIX_NONE || !(fix.is_safe || fixes->takes_suggestions)) {
+        if (fix.kind == PARLEY_FIX_NONE || !(fix.is_safe || takes_suggestions)) {
             continue;
         }
         const enum parley_status status = json_edit_of(message, finding, &fix, &planned->edit);
@@ -76,9 +80,8 @@ static void note(struct parley_fixes *fixes, const struct parley_finding *findin
 }
 
 /* Writes the text with these edits. */
-static void apply(const struct parley_message *message, const struct planned *planned, size_t count,
-                  struct parley_fixes *fixes, struct parley_buffer *memory,
-                  struct parley_buffer *out) {
+static void apply(struct parley_message *message, const struct planned *planned, size_t count,
+                  struct parley_buffer *memory, struct parley_buffer *out) {
     const struct parley_bytes text = message->text;
     size_t at = 0;
     for (size_t i = 0; i < count; i++) {
@@ -90,54 +93,50 @@ static void apply(const struct parley_message *message, const struct planned *pl
         parley_buffer_append(out, (struct parley_bytes){text.data + at, edit->offset - at});
         parley_buffer_append(out, edit->inserted);
         at = edit->offset + edit->removed;
-        note(fixes, planned[i].finding, memory);
+        note(&message->fixes, planned[i].finding, memory);
     }
     parley_buffer_append(out, (struct parley_bytes){text.data + at, text.length - at});
 }
 
-/* One pass.  `out`: the fixed text.  Returns: out_is_done: there is nothing to fix. */
-static enum parley_status fix_once(struct parley_message *message, struct parley_fixes *fixes,
-                                   struct parley_buffer *out, bool *out_is_done) {
+enum parley_status fix_once(struct parley_message *message, struct parley_buffer *out,
+                            bool *out_is_done) {
     struct parley_buffer memory;
     size_t count = 0;
+    *out_is_done = true;
+    if (!can_be_fixed(message)) {
+        return PARLEY_OK;
+    }
     struct planned *planned =
         parley_arena_allocate(&message->arena, message->findings.count * sizeof *planned);
     if (planned == NULL) {
-        *out_is_done = message->arena.is_over_limit;
-        return *out_is_done ? PARLEY_OK : PARLEY_E_MEMORY;
+        return message->arena.is_over_limit ? PARLEY_OK : PARLEY_E_MEMORY;
     }
     parley_buffer_init(&memory);
-    enum parley_status status = plan(message, fixes, &memory, planned, &count);
+    enum parley_status status = plan(message, &memory, planned, &count);
     *out_is_done = count == 0;
     if (status == PARLEY_OK && count > 0) {
         parley_buffer_clear(out);
-        apply(message, planned, count, fixes, &memory, out);
-        status = parley_buffer_status(fixes->applied.has_failed ? &fixes->applied : out);
+        apply(message, planned, count, &memory, out);
+        status =
+            parley_buffer_status(message->fixes.applied.has_failed ? &message->fixes.applied : out);
     }
     parley_buffer_finish(&memory);
     return status;
 }
 
-enum parley_status parley_message_fix(struct parley_message *message, struct parley_bytes sent,
-                                      const struct parley_codec *codec,
-                                      const struct parley_options *options,
-                                      struct parley_position origin, struct parley_fixes *fixes) {
-    const struct parley_options asked = *options; /* which may be the message's own */
-    PARLEY_TRY(parley_message_check(message, sent, codec, &asked, origin));
-    for (size_t pass = 0; pass < PARLEY_FIX_PASSES_MAX && can_be_fixed(message); pass++) {
-        struct parley_buffer *out = &fixes->texts[pass % 2];
-        bool is_done;
-        PARLEY_TRY(fix_once(message, fixes, out, &is_done));
-        if (is_done) {
-            break;
-        }
-        PARLEY_TRY(parley_message_check(message, parley_buffer_bytes(out), codec, &asked, origin));
-    }
-    return PARLEY_OK;
-}
-
-void parley_fixes_finish(struct parley_fixes *fixes) {
+void fix_finish(struct parley_fixes *fixes) {
     parley_buffer_finish(&fixes->applied);
     parley_buffer_finish(&fixes->texts[0]);
     parley_buffer_finish(&fixes->texts[1]);
+}
+
+enum parley_status fix_write(struct parley_message *message, struct parley_buffer *out) {
+    parley_buffer_text(out, ",\"applied\":[");
+    parley_buffer_append(out, parley_buffer_bytes(&message->fixes.applied));
+    parley_buffer_text(out, "],\"message\":");
+    if (message->is_decoded && is_json(message)) {
+        return json_encode(message, out);
+    }
+    parley_buffer_text(out, "null");
+    return PARLEY_OK;
 }

@@ -6,6 +6,7 @@
 #include <parley/message.h>
 
 #include "findings.h"
+#include "fix.h"
 #include "json_canonical.h"
 #include "text.h"
 #include "walk.h"
@@ -33,6 +34,7 @@ void parley_message_reset(struct parley_message *message) {
 
 void parley_message_finish(struct parley_message *message) {
     parley_arena_finish(&message->arena);
+    fix_finish(&message->fixes);
 }
 
 static enum parley_status refuse(struct parley_message *message, enum parley_gateway_rule rule,
@@ -73,15 +75,21 @@ enum parley_status parley_message_warn(struct parley_message *message,
     return add_first(message, rule, "", text);
 }
 
+/* For a message that is not read: nothing of it can be fixed. */
+static void forget(struct parley_message *message) {
+    parley_message_reset(message);
+    message->options.fix = PARLEY_FIX_NOTHING;
+}
+
 enum parley_status parley_message_refuse_fault(struct parley_message *message, const char *text,
                                                const char *hint, struct parley_position at) {
-    parley_message_reset(message);
+    forget(message);
     return refuse(message, PARLEY_GW_PARSE, text, hint, at);
 }
 
 enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,
                                               struct parley_position at) {
-    parley_message_reset(message);
+    forget(message);
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_text(&text, "the message has more than ");
@@ -184,10 +192,10 @@ static enum parley_status escalate(struct parley_message *message) {
                : PARLEY_OK;
 }
 
-enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
-                                        const struct parley_codec *codec,
-                                        const struct parley_options *options,
-                                        struct parley_position origin) {
+static enum parley_status check(struct parley_message *message, struct parley_bytes sent,
+                                const struct parley_codec *codec,
+                                const struct parley_options *options,
+                                struct parley_position origin) {
     const size_t limit = options->message_bytes_max != 0 ? options->message_bytes_max
                                                          : message->protocol->message_bytes_max;
     if (codec->is_binary && origin.line != PARLEY_IN_BYTES) {
@@ -214,6 +222,36 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
     }
     PARLEY_TRY(check_speaker(message));
     return escalate(message);
+}
+
+/* Fixes a message that was checked, and checks it again: a fault may have hidden another. */
+static enum parley_status check_fixed(struct parley_message *message) {
+    const struct parley_options options = message->options;
+    const struct parley_codec *codec = message->codec;
+    const struct parley_position origin = message->origin;
+    for (size_t pass = 0; pass < PARLEY_FIX_PASSES_MAX; pass++) {
+        struct parley_buffer *text = &message->fixes.texts[pass % 2];
+        bool is_done;
+        PARLEY_TRY(fix_once(message, text, &is_done));
+        if (is_done) {
+            break;
+        }
+        PARLEY_TRY(check(message, parley_buffer_bytes(text), codec, &options, origin));
+    }
+    return PARLEY_OK;
+}
+
+enum parley_status parley_message_check(struct parley_message *message, struct parley_bytes sent,
+                                        const struct parley_codec *codec,
+                                        const struct parley_options *options,
+                                        struct parley_position origin) {
+    PARLEY_TRY(check(message, sent, codec, options, origin));
+    if (options->fix == PARLEY_FIX_NOTHING) {
+        return PARLEY_OK;
+    }
+    message->fixes.count = 0;
+    parley_buffer_clear(&message->fixes.applied);
+    return check_fixed(message);
 }
 
 /* `member` with its comma, quotes and colon. */
@@ -342,5 +380,8 @@ enum parley_status parley_message_write_verdict(struct parley_message *message,
     parley_buffer_text(out, message->is_escalated ? ",\"escalated\":true,\"violations\":"
                                                   : ",\"violations\":");
     parley_findings_write(&message->findings, out);
+    if (message->options.fix != PARLEY_FIX_NOTHING) {
+        PARLEY_TRY(fix_write(message, out));
+    }
     return parley_buffer_status(out);
 }

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
-import { validate } from './lib/http.mjs';
+import { post, send, validate } from './lib/http.mjs';
 import { lastSequence } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import { assertProblem, assertViolation, brokenClaim, claim, ruleIds } from './lib/vlp.mjs';
@@ -57,6 +57,68 @@ describe('a verdict', () => {
       lane: 'block',
       subject: null,
     });
+  });
+
+  it('with fix=true is on the fixed message, which it has beside what was applied', async () => {
+    const { sender, ...rest } = claim({ confidence: '0.5', safety: { level: 'REVIEW' } });
+    const message = { ...rest, sendr: sender, topic: null };
+    const { violations, applied, ...verdict } = (
+      await validate(its.parley, message, { query: '?fix=true' })
+    ).json;
+    assert.deepEqual(violations, []);
+    assert.deepEqual(ruleIds(applied).sort(), ['VLP-005', 'VLP-007', 'VLP-013']);
+    assert.deepEqual(verdict, {
+      valid: true,
+      protocol: 'vlp',
+      type: 'claim',
+      id: message.id,
+      lane: 'review',
+      subject: 'vlp.review.claim',
+      message: { ...rest, sender, topic: null, confidence: 0.5, safety: { level: 'review' } },
+    });
+  });
+
+  it('with fix=true leaves what would change the meaning', async () => {
+    const message = claim({ confidence: 7, safety: { level: 'reviw' } });
+    const verdict = (await validate(its.parley, message, { query: '?fix=true' })).json;
+    assert.deepEqual(verdict.applied, []);
+    assert.deepEqual(verdict.message, message);
+    assert.deepEqual(verdict.violations.map((violation) => violation.fix.safe), [false, false]);
+  });
+
+  it('with fix=true is on each of many, and emit=messages has the fixed ones', async () => {
+    const broken = [claim({ seq: '4' }), brokenClaim(), claim({ seq: 5 })];
+    const body = broken.map((message) => `${JSON.stringify(message)}\n`).join('');
+    const options = { type: 'application/x-ndjson' };
+    const verdicts = await validate(its.parley, body, { ...options, query: '?fix=true' });
+    assert.deepEqual(
+      verdicts.lines.slice(0, 3).map(({ valid, applied, message }) => [valid, applied.length, message]),
+      [
+        [true, 1, { ...broken[0], seq: 4 }],
+        [false, 0, broken[1]],
+        [true, 0, broken[2]],
+      ],
+    );
+    const query = '?fix=true&emit=messages';
+    const fixed = await validate(its.parley, body, { ...options, query });
+    assert.deepEqual(fixed.text.trim().split('\n').map(JSON.parse),
+      [{ ...broken[0], seq: 4 }, broken[2]]);
+  });
+
+  it('with fix=true and another encoding than JSON has null for the message', async () => {
+    const markdown = '---\nsubject: "INFO: x"\n---\nbody\n';
+    const options = { type: 'text/markdown' };
+    const path = '/v1/brenner/validate?fix=true';
+    const verdict = (await post(its.parley, path, markdown, options)).json;
+    assert.deepEqual([verdict.valid, verdict.message, verdict.applied], [true, null, []]);
+  });
+
+  it('is the only place for it: what is sent is not changed', async () => {
+    const answer = await send(its.parley, claim({ seq: '4' }), { query: '?fix=true' });
+    assert.match(assertProblem(answer, 400, 'invalid-parameter').detail, /`fix`/);
+    const { violations } = assertProblem(await send(its.parley, claim({ seq: '4' })), 422,
+      'invalid-message');
+    assert.deepEqual(violations[0].fix.patch, [{ op: 'replace', path: '/seq', value: 4 }]);
   });
 
   it('has null for an id and a type that cannot be read', async () => {

@@ -14,7 +14,7 @@
 
 #include <jansson.h>
 
-#include <parley/fix.h>
+#include <parley/message.h>
 
 #include "lib/cases.h"
 
@@ -23,28 +23,27 @@
 struct bench {
     struct parley_schema *schema;
     struct parley_message message;
-    struct parley_fixes fixes;
+    enum parley_fixing takes;
 };
 
 static void bench_init(struct bench *bench, const struct parley_protocol *protocol) {
     assert_non_null(protocol);
     assert_int_equal(parley_schema_create(protocol, &bench->schema), PARLEY_OK);
     parley_message_init(&bench->message, bench->schema);
-    bench->fixes = (struct parley_fixes){0};
+    bench->takes = PARLEY_FIX_SAFELY;
 }
 
 static void bench_finish(struct bench *bench) {
-    parley_fixes_finish(&bench->fixes);
     parley_message_finish(&bench->message);
     parley_schema_destroy(bench->schema);
 }
 
 static struct parley_bytes fix(struct bench *bench, struct parley_bytes text,
                                const struct parley_options *options) {
-    parley_fixes_finish(&bench->fixes);
-    bench->fixes = (struct parley_fixes){.takes_suggestions = bench->fixes.takes_suggestions};
-    assert_int_equal(parley_message_fix(&bench->message, text, &parley_codec_json, options,
-                                        (struct parley_position){1, 1}, &bench->fixes),
+    struct parley_options fixing = *options;
+    fixing.fix = bench->takes;
+    assert_int_equal(parley_message_check(&bench->message, text, &parley_codec_json, &fixing,
+                                          (struct parley_position){1, 1}),
                      PARLEY_OK);
     return bench->message.text;
 }
@@ -182,7 +181,7 @@ static void test_what_may_change_the_meaning_is_only_suggested(void **state) {
         parley_buffer_init(&memory);
         parley_buffer_init(&patch);
         assert_true(parley_bytes_equal(fix(&bench, text, &options), text));
-        assert_int_equal(bench.fixes.count, 0);
+        assert_int_equal(bench.message.fixes.count, 0);
         assert_true(bench.message.findings.count > 0);
         const struct parley_finding *first = &bench.message.findings.items[0];
         parley_fix_of(first, &memory, &found);
@@ -194,9 +193,9 @@ static void test_what_may_change_the_meaning_is_only_suggested(void **state) {
         if (!parley_bytes_equal(parley_buffer_bytes(&patch), parley_bytes_of(wanted))) {
             fail_msg("%s has the fix\n%.*s", unsafely[i].text, (int)patch.length, patch.data);
         }
-        bench.fixes.takes_suggestions = true;
+        bench.takes = PARLEY_FIX_ALL;
         fix(&bench, text, &options);
-        assert_int_equal(bench.fixes.count > 0, unsafely[i].patch != NULL);
+        assert_int_equal(bench.message.fixes.count > 0, unsafely[i].patch != NULL);
         parley_buffer_finish(&memory);
         parley_buffer_finish(&patch);
         bench_finish(&bench);
@@ -401,13 +400,13 @@ static void follow(struct bench *bench, const struct test_case *test) {
     struct parley_buffer list;
     parley_buffer_init(&list);
     parley_buffer_char(&list, '[');
-    parley_buffer_append(&list, parley_buffer_bytes(&bench->fixes.applied));
+    parley_buffer_append(&list, parley_buffer_bytes(&bench->message.fixes.applied));
     parley_buffer_char(&list, ']');
     json_t *applied = json_loadb(list.data, list.length, ANY_NUMBER, NULL);
     if (by_text == NULL) {
         fail_msg("%s: not JSON\n%.*s", test->name, (int)fixed.length, fixed.data);
     }
-    assert_int_equal(json_array_size(applied), bench->fixes.count);
+    assert_int_equal(json_array_size(applied), bench->message.fixes.count);
     size_t i;
     json_t *one;
     json_array_foreach(applied, i, one) {
@@ -419,9 +418,9 @@ static void follow(struct bench *bench, const struct test_case *test) {
     char *copy = parley_bytes_copy(fixed);
     const struct parley_bytes again = {copy, fixed.length};
     fix(bench, again, &test->options);
-    if (bench->fixes.count > 0) {
+    if (bench->message.fixes.count > 0) {
         fail_msg("%s: a second time fixes %.*s of\n%s", test->name,
-                 (int)bench->fixes.applied.length, bench->fixes.applied.data, copy);
+                 (int)bench->message.fixes.applied.length, bench->message.fixes.applied.data, copy);
     }
     free(copy);
     json_decref(applied);
@@ -441,9 +440,8 @@ test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing(void *
         bench_init(&bench, cases.items[0].protocol);
         for (size_t j = 0; j < 2 * cases.count; j++) {
             const struct test_case *test = &cases.items[j / 2];
-            bench.fixes.takes_suggestions = j % 2 != 0;
+            bench.takes = j % 2 != 0 ? PARLEY_FIX_ALL : PARLEY_FIX_SAFELY;
             if (test->codec == &parley_codec_json && !test->options.stamp) {
-                parley_fixes_finish(&bench.fixes);
                 json_decref(check_text(&bench, test->body, &test->options));
                 if (bench.message.is_decoded && !bench.message.is_escalated) {
                     follow(&bench, test);

@@ -245,7 +245,7 @@ static void write_verdict(const struct batch_results *results, const struct verd
         receipt_begin_verdict(verdict->slice->number, out);
         status = is_valid ? verdict_warn_of_size(results->options, verdict) : PARLEY_OK;
         status = status != PARLEY_OK ? status : parley_message_write_verdict(verdict->message, out);
-        if (emit == EMIT_BOTH) {
+        if (emit == EMIT_BOTH && results->options->check.fix == PARLEY_FIX_NOTHING) {
             parley_buffer_text(out, ",\"message\":");
             if (is_valid && status == PARLEY_OK) {
                 status = verdict_encode(verdict, out);

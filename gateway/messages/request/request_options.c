@@ -75,6 +75,10 @@ static const char *read_option(struct query_reading *reading, const char *name, 
         options->wants_ack = chosen != 0 && request_may_be_acknowledged(options->protocol);
         return is_fine ? NULL : request_options_help(name)->wants;
     }
+    if (options->task == INGEST_FORWARD && strcmp(name, "fix") == 0) {
+        *out_is_known = false; /* what an agent says is forwarded as it says it */
+        return NULL;
+    }
     const char *wants = NULL;
     const enum parley_option_result result =
         parley_options_set(&options->check, options->protocol, name, value, &wants);
