@@ -27,6 +27,7 @@ static const struct command commands[] = {
     {"serve", command_serve, "run the gateway: HTTP in front of NATS JetStream", true},
     {"check", command_check, "check messages without a server", false},
     {"convert", command_convert, "convert messages to another encoding without a server", false},
+    {"fix", command_fix, "fix the messages of a pipe without a server", false},
     {"rules", command_rules, "list the rules and how to fix what breaks them", false},
     {"protocols", command_protocols, "list the supported protocols", false},
     {"schema", command_schema, "print a protocol's rules as a JSON Schema", false},

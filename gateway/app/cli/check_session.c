@@ -389,6 +389,7 @@ static enum parley_status check_all(struct check_session *session, struct check_
         if (split == PARLEY_SPLIT_MORE) {
             continue;
         }
+        session->slice = &slice;
         PARLEY_TRY(session->reads_rejected ? check_line(session, split, &slice, file)
                    : session->reads_stored ? check_stored(session, input, split, &slice, file)
                                            : check_slice(session, input, split, &slice, file));
@@ -449,7 +450,7 @@ static bool check_path(void *context, const char *path) {
     }
     const bool is_read = check_open(session, fd, path);
     close(fd);
-    return is_read;
+    return session->on_file_end != NULL ? session->on_file_end(session, path) && is_read : is_read;
 }
 
 static bool is_stopped(void *context) {

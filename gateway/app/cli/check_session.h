@@ -19,7 +19,7 @@
     "                   messages. A checkpoint may have a pointer to the object store as its\n"    \
     "                   data; without --stored that is an error (IPC-017)\n"
 
-#define CHECK_SESSION_OWN_FLAGS 2
+#define CHECK_SESSION_OWN_FLAGS 4
 #define CHECK_SESSION_ASKED_MAX 16
 
 struct check_session {
@@ -31,6 +31,9 @@ struct check_session {
     /* Called with each message once its verdict is known. May end the run by is_stopped. */
     enum parley_status (*on_message)(struct check_session *session, const char *file,
                                      size_t number);
+    /* Called once all messages of a file have been read; NULL: not.
+     * Returns: false: that went wrong, as an error message has said. */
+    bool (*on_file_end)(struct check_session *session, const char *file);
     bool skips_right; /* messages without findings are only counted, without a call of on_message */
     bool reads_files_once; /* a file that is named twice is read once */
     bool reads_stored;     /* messages are as parley stored them, alone or in events */
@@ -44,12 +47,13 @@ struct check_session {
     bool is_quiet;
     bool is_live; /* the input is a pipe or terminal: output must not wait in a buffer */
     bool is_stopped;
+    const struct parley_slice *slice; /* of the present message */
+    struct parley_options options;    /* of the messages */
     const char *rejected_for; /* the rules for which the present message was refused; "": unknown */
 
     /* Private. */
     const char *media_type; /* NULL: detected */
     const struct parley_codec *codec;
-    struct parley_options options;
     struct check_asked {
         const char *name, *value;
     } asked[CHECK_SESSION_ASKED_MAX]; /* options of messages, until the protocol is known */

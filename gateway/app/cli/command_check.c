@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* `parley check`: the gateway's verdicts without a server, for editors, hooks and CI. It sends
- * nothing and changes no file. */
+ * nothing, and changes files only with --fix. */
 
 #include "commands.h"
 
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "check_fix.h"
 #include "check_session.h"
 
 static const char help[] =
@@ -32,6 +33,11 @@ static const char help[] =
     "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
     "  --format github  annotations for GitHub Actions\n"
+    "  --fix            fix what is safe to fix in files with JSON: the messages say the same\n"
+    "                   afterwards. All other bytes of a file stay as they are; what remains is\n"
+    "                   reported\n"
+    "  --fix=all        the same with fixes that are only suggestions\n"
+    "  --diff           show what --fix would change, and change nothing\n"
     "  --rejected       check again what a server has refused of PROTOCOL and kept (its option\n"
     "                   --quarantine), and report what would pass now and what would still be\n"
     "                   refused. The input has what GET /v1/rejected/stream "
@@ -60,6 +66,7 @@ static const char help_end[] =
 struct check {
     struct check_session session; /* first: on_message and on_flag are called with it */
     enum check_format format;
+    struct check_fix fix;  /* with --fix or --diff */
     bool is_same_terminal; /* as the progress line, which must be cleared before a finding */
 };
 
@@ -76,9 +83,27 @@ static int take_format(struct check *check, const char *value) {
     return EXIT_USAGE;
 }
 
+static int take_fix(struct check_session *session, const char *value) {
+    bool is_on = strcmp(value, "all") == 0;
+    if (is_on) {
+        session->options.fix = PARLEY_FIX_ALL;
+        return -1;
+    }
+    const int wrong = check_session_switch("fix", value, &is_on);
+    session->options.fix = is_on ? PARLEY_FIX_SAFELY : PARLEY_FIX_NOTHING;
+    return wrong;
+}
+
 static int take_flag(struct check_session *session, const char *name, const char *value) {
+    struct check *check = (struct check *)session;
+    if (strcmp(name, "fix") == 0) {
+        return take_fix(session, value);
+    }
+    if (strcmp(name, "diff") == 0) {
+        return check_session_switch(name, value, &check->fix.is_shown);
+    }
     if (strcmp(name, "format") == 0) {
-        return take_format((struct check *)session, value);
+        return take_format(check, value);
     }
     return check_session_switch(name, value, &session->reads_rejected);
 }
@@ -97,7 +122,10 @@ static void report_pass(const struct check *check, const char *id) {
 }
 
 static enum parley_status report(struct check_session *session, const char *file, size_t number) {
-    const struct check *check = (const struct check *)session;
+    struct check *check = (struct check *)session;
+    if (session->options.fix != PARLEY_FIX_NOTHING) {
+        PARLEY_TRY(check_fix_note(&check->fix, session->slice, &session->message));
+    }
     if (check->is_same_terminal && !check_report_is_silent(&session->report, &session->message)) {
         progress_clear(&session->progress);
     }
@@ -112,11 +140,72 @@ static enum parley_status report(struct check_session *session, const char *file
     return PARLEY_OK;
 }
 
+static bool end_file(struct check_session *session, const char *file) {
+    struct check *check = (struct check *)session;
+    return check_fix_end_file(&check->fix, file);
+}
+
+/* Returns: whether the options can be used together; if not, an error message was printed. */
+static bool are_together(const struct check *check) {
+    const struct check_session *session = &check->session;
+    if (session->reads_stored && session->reads_rejected) {
+        terminal_error("--stored and --rejected exclude each other: messages are stored, or "
+                       "refused");
+        return false;
+    }
+    if (session->options.fix == PARLEY_FIX_NOTHING) {
+        return true;
+    }
+    if (session->reads_stored || session->reads_rejected) {
+        terminal_error("--fix and --diff fix messages in files, not in events: leave out --stored "
+                       "and --rejected");
+        return false;
+    }
+    bool is_of_files = session->file_count > 0;
+    for (int i = 0; i < session->file_count; i++) {
+        is_of_files = is_of_files && strcmp(session->files[i], "-") != 0;
+    }
+    if (!is_of_files) {
+        terminal_error("--fix and --diff need files; parley fix %s fixes standard input",
+                       session->protocol->name);
+    }
+    return is_of_files;
+}
+
+static void report_fixes(const struct check *check) {
+    if (check->fix.fixed_count > 0 && !check->session.is_quiet) {
+        fprintf(stderr, "%s %zu place%s in %zu file%s\n",
+                check->fix.is_shown ? "--fix fixes" : "Fixed", check->fix.fixed_count,
+                check->fix.fixed_count == 1 ? "" : "s", check->fix.file_count,
+                check->fix.file_count == 1 ? "" : "s");
+    }
+}
+
+static int run(struct check *check) {
+    struct check_session *session = &check->session;
+    session->reads_files_once = true;
+    /* Otherwise each message has a line, or may have been fixed. */
+    session->skips_right = check->format != CHECK_NDJSON && !session->reads_rejected &&
+                           session->options.fix == PARLEY_FIX_NOTHING;
+    FILE *out = check->fix.is_shown ? stderr : stdout; /* the diff is alone */
+    check_report_init(&session->report, check->format, out, terminal_has_colour(out));
+    const bool is_read = check_session_run(session);
+    check_report_summary(&session->report, session->is_quiet ? NULL : stderr);
+    report_fixes(check);
+    const bool is_valid = session->report.invalid_count == 0;
+    check_report_finish(&session->report);
+    check_fix_finish(&check->fix);
+    return !is_read ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
                                       .help = help,
                                       .help_end = help_end,
-                                      .own_flags = {{"format", 0, true}, {"rejected", 0, false}},
+                                      .own_flags = {{"format", 0, true},
+                                                    {"rejected", 0, false},
+                                                    {"fix", 0, false},
+                                                    {"diff", 0, false}},
                                       .on_flag = take_flag,
                                       .on_message = report},
                           .format = CHECK_HUMAN,
@@ -126,18 +215,11 @@ int command_check(int argc, char **argv) {
     if (wrong >= 0) {
         return wrong;
     }
-    if (session->reads_stored && session->reads_rejected) {
-        terminal_error("--stored and --rejected exclude each other: messages are stored, or "
-                       "refused");
-        return EXIT_USAGE;
+    if (check.fix.is_shown && session->options.fix == PARLEY_FIX_NOTHING) {
+        session->options.fix = PARLEY_FIX_SAFELY;
     }
-    session->reads_files_once = true;
-    /* Otherwise each message has a line. */
-    session->skips_right = check.format != CHECK_NDJSON && !session->reads_rejected;
-    check_report_init(&session->report, check.format, stdout, terminal_has_colour(stdout));
-    const bool is_read = check_session_run(session);
-    check_report_summary(&session->report, session->is_quiet ? NULL : stderr);
-    const bool is_valid = session->report.invalid_count == 0;
-    check_report_finish(&session->report);
-    return !is_read ? EXIT_USAGE : is_valid ? EXIT_SUCCESS : EXIT_FAILURE;
+    if (session->options.fix != PARLEY_FIX_NOTHING) {
+        session->on_file_end = end_file;
+    }
+    return are_together(&check) ? run(&check) : EXIT_USAGE;
 }

@@ -6,6 +6,7 @@
 
 int command_check(int argc, char **argv);
 int command_convert(int argc, char **argv);
+int command_fix(int argc, char **argv);
 int command_rules(int argc, char **argv);
 int command_protocols(int argc, char **argv);
 int command_schema(int argc, char **argv);
