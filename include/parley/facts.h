@@ -31,7 +31,8 @@ enum parley_lifecycle {
 struct parley_known_facts {
     struct parley_bytes values[PARLEY_FACT_KEYS_MAX]; /* of route.fact_keys; data NULL: the key has
                                                          none */
-    bool is_final; /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
+    bool is_final;  /* keys without a value were asked for again: no PARLEY_DECISION_ASK_AGAIN */
+    bool is_unread; /* nothing is known of earlier messages */
     uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* with facts->of: where the last messages are
                                                  in their stream */
     bool has_count;     /* of the decision on an earlier message of the same request … */
@@ -82,8 +83,10 @@ struct parley_facts_kind {
      * NULL-terminated, below the protocol's first token: "tasks.>". NULL if no message can. */
     const char *const *subjects;
     /* Without a bucket: route.fact_keys are subjects, on this server, and a fact is the last
-     * message that is stored on one. They are read once a request, for the first message that needs
-     * them; later ones are decided on by parley_decision.count. Appends the members of such a
+     * message that is stored on one. Of a key that consists of a subject, a space and an id the
+     * fact is that a message on the subject has this id: its value is the id, and is there also
+     * where that could not be found out. They are read once a request, for the first message that
+     * needs them; later ones are decided on by parley_decision.count. Appends the members of such a
      * message, from any publisher, that `decide` needs; appends nothing if it has none of them. */
     enum parley_status (*of)(struct parley_bytes payload, struct parley_buffer *out);
     /* The one of protocol->options, a choice, whose value is an enum parley_lifecycle. NULL if the

@@ -34,7 +34,8 @@ const struct parley_option supervisor_options[] = {
                             "continue its log: on stores them and warns of holes (IPC-201) and of "
                             "steps back and repeats (IPC-202); strict refuses holes (409 wal-gap) "
                             "and warns of the rest; off asks nothing, and saves reading the log's "
-                            "end once a request that has WAL entries.",
+                            "end once a request that has WAL entries. With off nothing is asked "
+                            "of other messages either (IPC-203).",
                     .fallback = "on"}},
     {.help = {.name = NULL}},
 };

@@ -164,15 +164,22 @@ static enum parley_status address(struct parley_message *message, struct parley_
     return out->subject.data != NULL && out->type.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+struct parley_bytes supervisor_subject(struct parley_message *message,
+                                       const struct parley_route *route,
+                                       enum supervisor_type type) {
+    const char *prefix = message->options.subject_prefix;
+    const bool is_gerbil = supervisor_sides(type) == SUPERVISOR_GERBIL;
+    return TEXT_JOIN(&message->arena,
+                     prefix != NULL ? parley_bytes_of(prefix) : PARLEY_BYTES("supervisor"),
+                     route->agent, is_gerbil ? PARLEY_BYTES("gerbil") : PARLEY_BYTES("elixir"),
+                     parley_bytes_of(supervisor_types[type]));
+}
+
 /* The agent's last entries, whichever of the two types they have. */
 static enum parley_status ask_for_log(struct parley_message *message, struct parley_route *out) {
     static const enum supervisor_type types[] = {SUPERVISOR_WAL_ENTRY, SUPERVISOR_WAL_BATCH};
-    const char *prefix = message->options.subject_prefix;
-    const struct parley_bytes first =
-        prefix != NULL ? parley_bytes_of(prefix) : PARLEY_BYTES("supervisor");
     for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
-        out->fact_keys[i] = TEXT_JOIN(&message->arena, first, out->agent, out->sender,
-                                      parley_bytes_of(supervisor_types[types[i]]));
+        out->fact_keys[i] = supervisor_subject(message, out, types[i]);
         if (out->fact_keys[i].data == NULL) {
             return PARLEY_E_MEMORY;
         }
@@ -180,10 +187,14 @@ static enum parley_status ask_for_log(struct parley_message *message, struct par
     return PARLEY_OK;
 }
 
-static bool continues_log(const struct parley_message *message, const struct parley_route *route) {
-    return message->options.values[SUPERVISOR_WAL].number != PARLEY_LIFECYCLE_OFF &&
-           route->agent.data != NULL &&
-           (message->type == SUPERVISOR_WAL_ENTRY || message->type == SUPERVISOR_WAL_BATCH);
+static enum parley_status ask_for_facts(struct parley_message *message, struct parley_route *out) {
+    if (message->options.values[SUPERVISOR_WAL].number == PARLEY_LIFECYCLE_OFF ||
+        out->agent.data == NULL) {
+        return PARLEY_OK;
+    }
+    return message->type == SUPERVISOR_WAL_ENTRY || message->type == SUPERVISOR_WAL_BATCH
+               ? ask_for_log(message, out)
+               : supervisor_ask_history(message, out);
 }
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out) {
@@ -204,5 +215,5 @@ enum parley_status supervisor_route(struct parley_message *message, struct parle
         return PARLEY_OK;
     }
     PARLEY_TRY(address(message, out));
-    return continues_log(message, out) ? ask_for_log(message, out) : PARLEY_OK;
+    return ask_for_facts(message, out);
 }

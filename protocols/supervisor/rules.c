@@ -813,4 +813,19 @@ const struct parley_rule supervisor_rules[SUPERVISOR_RULE_COUNT] = {
         .spans_messages = true,
         PARLEY_PLACES(LOGGED("/data", FOR(WAL_ENTRY)), LOGGED("/data/*", FOR(WAL_BATCH))),
     },
+    {
+        .id = "IPC-203",
+        .severity = PARLEY_WARNING,
+        .summary = "an agent has what its supervisor names: the checkpoint of an id, an "
+                   "evolution_intent without a result for an evolution_result, a promoted "
+                   "evolution_result for a hot_reload",
+        .source = "docs/protocols/supervisor.md#history",
+        .hint = "Compare the agent's name and what is in its stream: "
+                "/v1/supervisor/agents/NAME/checkpoints lists its checkpoints.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/checkpoint_id", .for_types = FOR(CHECKPOINT_ACK) | FOR(RESTORE)},
+                      {.path = "/backup_checkpoint_id", .for_types = FOR(HOT_RELOAD)},
+                      {.path = "/decision", .for_types = FOR(EVOLUTION_RESULT)},
+                      {.path = "/type", .for_types = FOR(HOT_RELOAD)}),
+    },
 };

@@ -52,6 +52,8 @@ static const char *const fields[] = {
     [SUPERVISOR_OBJECT] = "/data/$object",
     [SUPERVISOR_OBJECT_SIZE] = "/data/size",
     [SUPERVISOR_OBJECT_DIGEST] = "/data/digest",
+    [SUPERVISOR_CHECKPOINT_ID] = "/checkpoint_id",
+    [SUPERVISOR_BACKUP_ID] = "/backup_checkpoint_id",
     NULL,
 };
 
@@ -183,9 +185,20 @@ static const struct parley_objects objects = {.bucket = "parley_checkpoints",
     (1u << SUPERVISOR_CHECKPOINT | 1u << SUPERVISOR_WAL_ENTRY | 1u << SUPERVISOR_WAL_BATCH |       \
      1u << SUPERVISOR_RESTORE)
 
-static const struct parley_facts_kind facts = {.of = supervisor_wal_fact,
-                                               .mode = &supervisor_options[SUPERVISOR_WAL],
-                                               .decide = supervisor_decide};
+static enum parley_status fact_of(struct parley_bytes payload, struct parley_buffer *out) {
+    PARLEY_TRY(supervisor_history_fact(payload, out));
+    return out->length > 0 ? PARLEY_OK : supervisor_wal_fact(payload, out);
+}
+
+static enum parley_status decide(struct parley_message *message, struct parley_decision *out) {
+    const bool is_of_log =
+        message->type == SUPERVISOR_WAL_ENTRY || message->type == SUPERVISOR_WAL_BATCH;
+    return is_of_log ? supervisor_decide_on_log(message, out)
+                     : supervisor_decide_on_history(message, out);
+}
+
+static const struct parley_facts_kind facts = {
+    .of = fact_of, .mode = &supervisor_options[SUPERVISOR_WAL], .decide = decide};
 
 extern const struct parley_protocol supervisor_protocol;
 const struct parley_protocol supervisor_protocol = {

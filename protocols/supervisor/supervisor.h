@@ -46,17 +46,20 @@ enum supervisor_field {
     SUPERVISOR_OBJECT, /* of a pointer (docs/adr/0031), as the next two */
     SUPERVISOR_OBJECT_SIZE,
     SUPERVISOR_OBJECT_DIGEST,
+    SUPERVISOR_CHECKPOINT_ID,
+    SUPERVISOR_BACKUP_ID,
 };
 
-#define SUPERVISOR_RULE_COUNT 39
+#define SUPERVISOR_RULE_COUNT 40
 
 /* The indexes in the table of the rules checked by inspection, and of those that span messages. */
 enum supervisor_rule {
     SUPERVISOR_IPC_007 = 6,
     SUPERVISOR_IPC_016 = 13,
     SUPERVISOR_IPC_101 = 32,
-    SUPERVISOR_IPC_201 = SUPERVISOR_RULE_COUNT - 2,
+    SUPERVISOR_IPC_201 = SUPERVISOR_RULE_COUNT - 3,
     SUPERVISOR_IPC_202,
+    SUPERVISOR_IPC_203,
 };
 
 extern const char *const supervisor_types[];
@@ -86,7 +89,19 @@ bool supervisor_pointer_has_more(const struct parley_captures *captures);
 
 enum parley_status supervisor_route(struct parley_message *message, struct parley_route *out);
 enum parley_status supervisor_inspect(struct parley_message *message);
-enum parley_status supervisor_decide(struct parley_message *message, struct parley_decision *out);
+/* The subject of the route's agent for a type that one side sends; data NULL: no memory. */
+struct parley_bytes supervisor_subject(struct parley_message *message,
+                                       const struct parley_route *route, enum supervisor_type type);
+/* Whether its log continues (wal.c). */
+enum parley_status supervisor_decide_on_log(struct parley_message *message,
+                                            struct parley_decision *out);
+/* Whether its agent has what it is about (history.c): adds the facts that this needs to the route,
+ * decides, and reads them of a stored evolution_intent ("intent") or evolution_result (its
+ * decision); nothing if it is neither. */
+enum parley_status supervisor_ask_history(struct parley_message *message, struct parley_route *out);
+enum parley_status supervisor_decide_on_history(struct parley_message *message,
+                                                struct parley_decision *out);
+enum parley_status supervisor_history_fact(struct parley_bytes payload, struct parley_buffer *out);
 /* The members `missing` and, if there may be more, `more`. */
 void supervisor_write_gaps(const struct parley_log_gaps *missing, struct parley_buffer *out);
 /* The last sequence that a stored wal_entry or wal_batch logs, in digits; nothing if it is neither.

@@ -238,7 +238,8 @@ static enum parley_status refuse(struct parley_message *message, const struct od
     return out->detail.data != NULL && out->members.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-enum parley_status supervisor_decide(struct parley_message *message, struct parley_decision *out) {
+enum parley_status supervisor_decide_on_log(struct parley_message *message,
+                                            struct parley_decision *out) {
     const struct parley_known_facts *known = message->options.known;
     if (!known->has_count && !known->is_final) {
         out->kind = PARLEY_DECISION_ASK_AGAIN;

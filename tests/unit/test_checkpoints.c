@@ -85,10 +85,10 @@ static void test_an_id_is_a_uuid_whatever_the_event_says(void **state) {
         {ID "0", "00000000-0000-8000-8000-00000000002a"},
         {"28fd7316-e442-48d5-a6f8", "00000000-0000-8000-8000-00000000002a"},
     };
-    char id[AGENT_ID_SIZE];
+    char id[STORED_ID_SIZE];
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        agent_message_id(rows[i].event, 42, id);
+        stored_id(rows[i].event, 42, id);
         assert_string_equal(id, rows[i].id);
     }
 }

@@ -334,7 +334,7 @@ static enum parley_status say_count(const struct verdict *verdict,
                                     const struct parley_decision *decision,
                                     struct publication *publication) {
     char text[24];
-    if (!decision->is_repeat) {
+    if (!decision->is_repeat || decision->count == 0) {
         return PARLEY_OK;
     }
     snprintf(text, sizeof text, "%" PRIu64, decision->count);
@@ -359,9 +359,11 @@ void deciding_note_published(struct submission *submission,
     struct deciding *deciding = submission->deciding;
     deciding->is_expected = deciding->key != DECIDING_NO_KEY &&
                             fact_store_expect(store_of(submission), decision->fact_key);
-    deciding->is_counted = decision->has_count;
-    if (deciding->is_counted) {
+    deciding->is_counted = fact_lookup_is_log(&deciding->lookup);
+    if (decision->has_count) {
         fact_lookup_count(&deciding->lookup, decision);
+    }
+    if (deciding->is_counted) {
         fact_lookup_count_begin(&deciding->lookup);
     }
 }

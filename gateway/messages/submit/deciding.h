@@ -24,7 +24,7 @@ struct deciding {
     char *fact_key; /* of its own fact; NULL: it leaves none */
     char *fact_members;
     bool is_expected;  /* by others of this reactor */
-    bool is_counted;   /* it continues a log, and was published */
+    bool is_counted;   /* it was published, and those of its request that read facts wait for it */
     bool has_compared; /* the stored message has been read */
     char stream[256];  /* of the submission */
 };

@@ -45,7 +45,7 @@ static void fail(struct fact_lookup *lookup, const char *error) {
     lookup->error = error != NULL ? strdup(error) : NULL;
 }
 
-static bool is_log(const struct fact_lookup *lookup) {
+bool fact_lookup_is_log(const struct fact_lookup *lookup) {
     return lookup->query.store != NULL && fact_store_is_last(lookup->query.store);
 }
 
@@ -124,7 +124,7 @@ void fact_lookup_begin(struct fact_lookup *lookup, struct request_options *optio
     lookup->is_final = !lookup->is_patient;
     if (!fact_query_init(&lookup->query, store, route->fact_keys)) {
         fail(lookup, NULL);
-    } else if (is_log(lookup) || fact_query_is_complete(&lookup->query)) {
+    } else if (fact_lookup_is_log(lookup) || fact_query_is_complete(&lookup->query)) {
         lookup->state = FACT_LOOKUP_DONE;
     } else {
         ask(lookup, 0);
@@ -136,7 +136,7 @@ static bool has_waited(const struct fact_lookup *lookup) {
 }
 
 void fact_lookup_again(struct fact_lookup *lookup, int64_t delay_ms) {
-    if (is_log(lookup)) {
+    if (fact_lookup_is_log(lookup)) {
         ask_log(lookup);
         return;
     }
@@ -147,7 +147,8 @@ void fact_lookup_again(struct fact_lookup *lookup, int64_t delay_ms) {
 enum parley_status fact_lookup_decide_alone(struct fact_lookup *lookup,
                                             struct parley_message *message) {
     struct parley_decision ignored;
-    lookup->known = (struct parley_known_facts){.is_final = true, .digest = lookup->digest};
+    lookup->known =
+        (struct parley_known_facts){.is_final = true, .is_unread = true, .digest = lookup->digest};
     return parley_message_decide(message, &lookup->known, &ignored);
 }
 
@@ -163,7 +164,7 @@ enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_
                                          .digest = lookup->digest,
                                          .has_count = lookup->log->is_known,
                                          .count = lookup->log->count};
-    if (!is_log(lookup)) {
+    if (!fact_lookup_is_log(lookup)) {
         PARLEY_TRY(digest_of_message(message, lookup->digest));
     }
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {

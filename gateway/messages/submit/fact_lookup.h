@@ -60,6 +60,8 @@ enum parley_status fact_lookup_decide_alone(struct fact_lookup *lookup,
 
 /* The message was published or refused by a decision that has a count: its request counts on. */
 void fact_lookup_count(struct fact_lookup *lookup, const struct parley_decision *decision);
+/* Whether its facts are those that a request reads once. */
+bool fact_lookup_is_log(const struct fact_lookup *lookup);
 /* It was published … */
 void fact_lookup_count_begin(struct fact_lookup *lookup);
 /* … and has ended; if it is not stored, its request reads once more. */

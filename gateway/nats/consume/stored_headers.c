@@ -2,8 +2,12 @@
 
 #include "stored_headers.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #include <strings.h>
+
+#include "text.h"
 
 /* Returns the text after `name` and its colon on this line; data NULL if it is another header's. */
 static struct parley_bytes value_on(struct parley_bytes line, const char *name) {
@@ -34,4 +38,14 @@ bool held_header(struct parley_bytes headers, const char *name, char *out, size_
         at = at != NULL ? at + 1 : NULL;
     }
     return false;
+}
+
+/* Version 8 (RFC 9562) is for forms of one's own. */
+void stored_id(const char *event_id, uint64_t sequence, char out[STORED_ID_SIZE]) {
+    if (event_id != NULL && text_is_uuid(parley_bytes_of(event_id), false)) {
+        memcpy(out, event_id, STORED_ID_SIZE);
+    } else {
+        const uint64_t low = sequence & UINT64_C(0xFFFFFFFFFFFF);
+        snprintf(out, STORED_ID_SIZE, "00000000-0000-8000-8000-%012" PRIx64, low);
+    }
 }

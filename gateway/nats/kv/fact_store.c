@@ -23,6 +23,7 @@ enum {
     ASKED_COUNT_MAX = 1024,
     ASKED_BYTES_MAX = 32 << 20, /* where an answer has a whole message */
     RESEND_MS = 50,             /* when the bus accepts no request at present */
+    SEARCHES_MAX = 16,          /* each has a consumer */
 };
 
 struct fact_store {
@@ -35,7 +36,7 @@ struct fact_store {
     fact_entry_fn *written;     /* NULL if there is no listener */
     void *written_context;
     struct fact_queries line, asked, pausing;
-    size_t asked_count, query_count;
+    size_t asked_count, query_count, search_count;
     struct reactor_timer ask_timer, pause_timer;
     bool is_ending;
 };
@@ -70,8 +71,10 @@ static bool may_ask(const struct fact_store *store) {
 
 /* Returns the stream that has a key; NULL if that is not known now. */
 static const char *stream_of(const struct fact_store *store, const char *key) {
+    char subject[FACT_KEY_MAX];
+    snprintf(subject, sizeof subject, "%.*s", (int)strcspn(key, " "), key); /* without its id */
     const struct jetstream_place *place =
-        fact_store_is_last(store) ? jetstream_place_find(store->jetstream, key) : NULL;
+        fact_store_is_last(store) ? jetstream_place_find(store->jetstream, subject) : NULL;
     return !fact_store_is_last(store) ? store->stream : place != NULL ? place->stream : NULL;
 }
 
@@ -95,6 +98,11 @@ static void end_request(struct fact_request *request) {
         jetstream_request_cancel(request->request);
         request->request = NULL;
         request->query->store->asked_count--;
+    }
+    if (request->search != NULL) {
+        id_search_cancel(request->search);
+        request->search = NULL;
+        request->query->store->search_count--;
     }
 }
 
@@ -210,7 +218,7 @@ static bool is_missing(const struct fact_query *query, size_t number) {
 
 static bool is_under_way(const struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
-        if (query->requests[i].request != NULL) {
+        if (query->requests[i].request != NULL || query->requests[i].search != NULL) {
             return true;
         }
     }
@@ -253,6 +261,13 @@ static bool take(struct fact_query *query, size_t number, const struct jetstream
                                             : take_value(query, number, last->payload);
 }
 
+/* A request has ended: another one may be sent. */
+static void ask_next(struct fact_store *store) {
+    if (!TAILQ_EMPTY(&store->line) && !store->ask_timer.is_armed) {
+        reactor_timer_set(store->reactor, &store->ask_timer, 0);
+    }
+}
+
 static void on_last(void *context, const struct jetstream_last *last) {
     struct fact_request *request = context;
     struct fact_query *query = request->query;
@@ -260,9 +275,7 @@ static void on_last(void *context, const struct jetstream_last *last) {
     const bool is_found = last->found == JETSTREAM_LAST_FOUND && last->payload.length > 0;
     request->request = NULL;
     store->asked_count--;
-    if (!TAILQ_EMPTY(&store->line) && !store->ask_timer.is_armed) {
-        reactor_timer_set(store->reactor, &store->ask_timer, 0);
-    }
+    ask_next(store);
     if (last->found != JETSTREAM_LAST_FOUND && last->found != JETSTREAM_LAST_NONE) {
         fail_unanswered(query, last);
     } else if (is_found && !take(query, (size_t)(request - query->requests), last)) {
@@ -270,6 +283,42 @@ static void on_last(void *context, const struct jetstream_last *last) {
     } else if (query->list == &store->asked && !is_under_way(query)) {
         end_query(query, false, NULL);
     }
+}
+
+/* Where it could not be found out, the benefit of the doubt is the message's. */
+static void on_searched(void *context, enum id_search_end how, const char *error) {
+    struct fact_request *request = context;
+    struct fact_query *query = request->query;
+    const size_t number = (size_t)(request - query->requests);
+    request->search = NULL;
+    query->store->search_count--;
+    ask_next(query->store);
+    if (how == ID_SEARCH_UNANSWERED) {
+        fail_unanswered(query,
+                        &(struct jetstream_last){.found = JETSTREAM_LAST_UNKNOWN, .error = error});
+        return;
+    }
+    if (how != ID_SEARCH_MISSING) {
+        query->values[number] = strdup(strchr(query->keys[number], ' ') + 1);
+    }
+    if (how != ID_SEARCH_MISSING && query->values[number] == NULL) {
+        end_query(query, true, NULL);
+    } else if (query->list == &query->store->asked && !is_under_way(query)) {
+        end_query(query, false, NULL);
+    }
+}
+
+static bool ask_for_id(struct fact_request *request, const char *key, const char *id) {
+    struct fact_store *store = request->query->store;
+    if (store->search_count == SEARCHES_MAX) {
+        return false;
+    }
+    request->search = id_search_begin(store->reactor, store->jetstream, stream_of(store, key),
+                                      (struct parley_bytes){key, (size_t)(id - key)}, id + 1,
+                                      on_searched, request);
+    request->is_asked = request->search != NULL;
+    store->search_count += request->is_asked ? 1 : 0;
+    return request->is_asked;
 }
 
 /* Returns: false if the bus takes no request now, or enough are under way. */
@@ -283,8 +332,12 @@ static bool ask(struct fact_query *query, size_t number) {
     if (!may_ask(store)) {
         return false;
     }
-    snprintf(subject, sizeof subject, "%s%s", store->prefix, query->keys[number]);
     request->query = query;
+    const char *id = strchr(query->keys[number], ' ');
+    if (id != NULL) {
+        return ask_for_id(request, query->keys[number], id);
+    }
+    snprintf(subject, sizeof subject, "%s%s", store->prefix, query->keys[number]);
     request->request = jetstream_last_ask(store->jetstream, stream_of(store, query->keys[number]),
                                           subject, on_last, request);
     request->is_asked = request->request != NULL;

@@ -15,6 +15,7 @@
 #include "bucket_watch.h"
 #include "fact_cache.h"
 #include "fact_ledger.h"
+#include "id_search.h"
 #include "jetstream.h"
 
 struct fact_store;
@@ -29,7 +30,7 @@ void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]);
 enum parley_status fact_store_create(struct reactor *reactor, struct jetstream *jetstream,
                                      const char *bucket, struct fact_store **out) PARLEY_MUST_CHECK;
 /* Creates a store without a bucket: a fact is the value that `fact_of` reads from the last message
- * on a subject. */
+ * on a subject; of a key that also has an id (parley/facts.h), that there may be such a message. */
 typedef enum parley_status fact_of_fn(struct parley_bytes payload, struct parley_buffer *out);
 enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstream *jetstream,
                                           fact_of_fn *fact_of,
@@ -98,6 +99,7 @@ struct fact_query {
     struct fact_request {
         struct fact_query *query;
         struct jetstream_request *request; /* NULL when not under way */
+        struct id_search *search;          /* likewise, of a key with an id */
         bool is_asked;
     } requests[PARLEY_FACT_KEYS_MAX];
     int64_t due_ms, patient_until_ms;

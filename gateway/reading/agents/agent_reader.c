@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "object_layout.h"
+#include "stored_headers.h"
 
 enum {
     PULL_COUNT = 256,
@@ -127,26 +128,6 @@ static size_t size_of(const struct jetstream_stored *stored) {
     return size != NULL ? (size_t)strtoull(size, NULL, 10) : stored->payload.length;
 }
 
-static bool is_uuid(const char *text) {
-    static const char form[] = "xxxxxxxx-xxxx-xxxx-xxxx-xxxxxxxxxxxx";
-    for (size_t i = 0; i < sizeof form - 1; i++) {
-        if (form[i] == '-' ? text[i] != '-' : hex_digit(text[i]) < 0) {
-            return false;
-        }
-    }
-    return text[sizeof form - 1] == '\0';
-}
-
-/* Version 8 (RFC 9562) is for forms of one's own. */
-void agent_message_id(const char *event_id, uint64_t sequence, char out[AGENT_ID_SIZE]) {
-    if (event_id != NULL && is_uuid(event_id)) {
-        memcpy(out, event_id, AGENT_ID_SIZE);
-    } else {
-        const uint64_t low = sequence & UINT64_C(0xFFFFFFFFFFFF);
-        snprintf(out, AGENT_ID_SIZE, "00000000-0000-8000-8000-%012" PRIx64, low);
-    }
-}
-
 /* Who asks speaks for another agent, and reads no private messages of this one. */
 static bool is_guarded(const struct agent_reader *reader, struct parley_bytes agent) {
     char token[AGENT_TOKEN_SIZE];
@@ -167,9 +148,9 @@ static enum parley_status match(struct agent_reader *reader, struct agent_news *
 static enum parley_status report(struct agent_reader *reader, const struct feed *feed,
                                  const struct jetstream_stored *stored, struct agent_news *news) {
     const struct parley_agent_source *source = &agents_of(reader)->sources[feed->source];
-    char at[AGENT_TIME_SIZE], id[AGENT_ID_SIZE];
+    char at[AGENT_TIME_SIZE], id[STORED_ID_SIZE];
     agent_time_text(stored->time_ns, at);
-    agent_message_id(jetstream_stored_header(stored, "ce-id"), stored->sequence, id);
+    stored_id(jetstream_stored_header(stored, STORED_ID_HEADER), stored->sequence, id);
     const struct parley_agent_report of = {
         .source = feed->source,
         .message = source->is_unread ? NULL : &reader->message,

@@ -43,11 +43,6 @@ void agent_reader_close(struct agent_reader *reader);
 #define AGENT_TOKEN_SIZE 1537 /* 128 characters of four bytes, each encoded, and a NUL */
 bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]);
 
-/* The id of a stored message: that of its event, which any publisher may write (NULL: there is
- * none), if it is a UUID; else one that its sequence always gives. */
-#define AGENT_ID_SIZE sizeof "00000000-0000-0000-0000-000000000000"
-void agent_message_id(const char *event_id, uint64_t sequence, char out[AGENT_ID_SIZE]);
-
 /* Checks a payload that may have bypassed the gateway.  `has_object`: its header says that it
  * points to an object.  `out_is_ours`: it is a valid message, and the one that its subject says. */
 enum parley_status agent_message_check(struct parley_message *message,

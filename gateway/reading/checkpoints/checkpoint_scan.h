@@ -3,11 +3,11 @@
 
 /* Goes through the headers of an agent's checkpoints, from the oldest on. */
 
-#include "ordered_consumer.h"
+#include "header_scan.h"
 #include "checkpoint_scope.h"
 
 struct scanned_checkpoint {
-    char id[AGENT_ID_SIZE];
+    char id[STORED_ID_SIZE];
     uint64_t sequence, size;
     int64_t time_ns;
     bool has_object; /* its state is in the object store, as <agent>/<id> */
@@ -20,10 +20,10 @@ struct checkpoint_scan {
      * on. The scan is closed. */
     void (*done)(void *context, const char *error);
     void *context;
-    struct ordered_consumer *consumer; /* NULL: it is closed */
+    struct header_scan headers; /* private */
 };
 
-/* Owns: the caller embeds it, with all but the consumer set, and closes it.
+/* Owns: the caller embeds it, with all that is not private set, and closes it.
  * Returns: false: no memory. */
 bool checkpoint_scan_open(struct checkpoint_scan *scan) PARLEY_MUST_CHECK;
 void checkpoint_scan_close(struct checkpoint_scan *scan);

@@ -10,6 +10,7 @@
 #include "agent_reader.h"
 #include "checkpoints.h"
 #include "object_layout.h"
+#include "stored_headers.h"
 
 /* Requests of a worker at a time. */
 #define CHECKPOINT_READINGS_MAX 16

@@ -42,9 +42,9 @@ struct reading {
     struct http_request *request; /* NULL once it is gone */
     enum reading_phase phase;
     bool is_restore;
-    bool is_last;           /* the last one is asked for … */
-    char id[AGENT_ID_SIZE]; /* … or the one with this id; "": with one that none has */
-    uint64_t found;         /* its sequence; 0: it was not found */
+    bool is_last;            /* the last one is asked for … */
+    char id[STORED_ID_SIZE]; /* … or the one with this id; "": with one that none has */
+    uint64_t found;          /* its sequence; 0: it was not found */
     struct reactor_timer patience;
     struct checkpoint_answer answer;
     struct checkpoint_scan scan;

@@ -8,7 +8,6 @@
 
 #include <stdlib.h>
 
-#include "stored_headers.h"
 #include "checkpoint_scan.h"
 
 enum { HEADER_MAX = 256 };
@@ -37,8 +36,8 @@ enum stored_checkpoint_taken stored_checkpoint_take(struct stored_checkpoint *ch
                                                     const struct checkpoint_scope *scope,
                                                     const struct jetstream_held *held) {
     char id[HEADER_MAX], object[HEADER_MAX], begun[HEADER_MAX];
-    const bool has_id = held_header(held->headers, "ce-id", id, sizeof id);
-    agent_message_id(has_id ? id : NULL, held->sequence, checkpoint->id);
+    const bool has_id = held_header(held->headers, STORED_ID_HEADER, id, sizeof id);
+    stored_id(has_id ? id : NULL, held->sequence, checkpoint->id);
     checkpoint->has_object = held_header(held->headers, OBJECT_HEADER, object, sizeof object);
     checkpoint->sequence = held->sequence;
     checkpoint->begun = stored_checkpoint_begun(

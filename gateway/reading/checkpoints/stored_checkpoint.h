@@ -6,7 +6,7 @@
 #include "checkpoint_scope.h"
 
 struct stored_checkpoint {
-    char id[AGENT_ID_SIZE];
+    char id[STORED_ID_SIZE];
     bool has_object;   /* the header says that its state is an object */
     uint64_t sequence; /* in its stream */
     uint64_t begun;    /* messages stored after this sequence may not be in it */
