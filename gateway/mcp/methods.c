@@ -54,8 +54,8 @@ static void discover(struct mcp_call *call) {
 }
 
 static void ping(struct mcp_call *call) {
-    begin(call);
-    end(call);
+    rpc_write_nothing(&call->answer, &call->rpc);
+    mcp_respond(call, OK);
 }
 
 /* ---- lists ---- */

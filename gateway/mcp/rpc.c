@@ -295,6 +295,11 @@ void rpc_end_result(struct parley_buffer *out) {
     parley_buffer_text(out, "}}");
 }
 
+void rpc_write_nothing(struct parley_buffer *out, const struct rpc *rpc) {
+    write_head(out, rpc);
+    parley_buffer_text(out, "\"result\":{}}");
+}
+
 void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private) {
     if (rpc_is_modern(rpc)) {
         parley_buffer_format(out, ",\"ttlMs\":%d,\"cacheScope\":\"%s\"", CACHED_FOR_MS,

@@ -83,5 +83,7 @@ void rpc_write_error(struct parley_buffer *out, const struct rpc *rpc,
  * `server_version`: of the server. */
 void rpc_begin_result(struct parley_buffer *out, const struct rpc *rpc, const char *server_version);
 void rpc_end_result(struct parley_buffer *out);
+/* Appends a result without any member, as ping of the earlier revisions has it. */
+void rpc_write_nothing(struct parley_buffer *out, const struct rpc *rpc);
 /* ,"ttlMs":…,"cacheScope":…: of a result that clients may keep. */
 void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private);
