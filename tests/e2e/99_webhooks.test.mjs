@@ -3,6 +3,8 @@
 // and whichever gateway dies, and who is never asked.
 
 import assert from 'node:assert/strict';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { authority } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
@@ -11,6 +13,7 @@ import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { connectNats, startNats } from './lib/nats.mjs';
 import { parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
 import { sendTask, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { claim } from './lib/vlp.mjs';
 import { hookTo, newSecret, receiverFor, signatureOf, webhookFile } from './lib/webhooks.mjs';
@@ -231,6 +234,39 @@ describe('each event is delivered', () => {
     const ids = await endTasks(gateway, 20);
     await delivered(fine, 20);
     assert.deepEqual([...new Set(tasksOf(fine.events))], ids);
+  });
+});
+
+// ThreadSanitizer takes no library before its own.
+const cannotSetClock =
+  (!process.env.CHAOS_CLOCK || process.env.PARLEY_SANITIZE?.includes('thread')) &&
+  'CHAOS_CLOCK does not name the library of tests/chaos/clock.c, or is of no use';
+
+describe('an event that is a day old', { skip: cannotSetClock }, () => {
+  it('is given up when a request fails, as log and metrics say', async (t) => {
+    const receiver = await receiverFor(t, { answer: () => 500 });
+    const clock = join(temporaryFolder(), 'offset');
+    writeFileSync(clock, `${25 * 3600}\n`);
+    const env = {
+      LD_PRELOAD: process.env.CHAOS_CLOCK,
+      CHAOS_CLOCK_FILE: clock,
+      ASAN_OPTIONS: `verify_asan_link_order=0:${process.env.ASAN_OPTIONS ?? ''}`,
+    };
+    const { nats, gateway } = await gatewaysFor(t, { hook: hookTo(receiver, { events: ['halted'] }) }, { env });
+    await assertTaken(await send(gateway, block('one')));
+    const [line] = await until('it is given up', () => gateway.logged('webhook.given_up').length > 0 && gateway.logged('webhook.given_up'));
+    assert.equal(line.tries, '1');
+    assert.equal(line.why, 'it answered 500');
+    const connection = await connectNats(nats.url);
+    atEnd(t, () => connection.close());
+    const { consumers } = await connection.jetstreamManager();
+    await until('it is done', async () => {
+      const { num_pending, num_ack_pending } = await consumers.info('KV_parley_halts', 'parley_webhook_hook_halted_vlp');
+      return num_pending + num_ack_pending === 0;
+    });
+    await until('it is counted', async () =>
+      valueOf(await metricsOf(gateway), 'parley_webhook_events_given_up_total') === 1);
+    assert.equal(receiver.events.length, 1);
   });
 });
 
