@@ -118,6 +118,18 @@ static void encode_twice(struct parley_message *message, struct parley_message *
     parley_buffer_finish(&twice);
 }
 
+/* `message` is fixed; `second` is the same text as it is. */
+static void fix(struct parley_message *message, struct parley_message *second,
+                struct parley_bytes text, const struct parley_codec *codec,
+                const struct parley_options *options, enum parley_fixing fixing) {
+    struct parley_options fixes = *options;
+    fixes.fix = fixing;
+    const bool was_valid = check(second, text, codec, options);
+    const bool is_valid = check(message, text, codec, &fixes);
+    require(is_valid || !was_valid, "a fix leaves a valid message valid");
+    require(message->is_decoded == second->is_decoded, "a fixed message can be read");
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (size < HEAD_BYTES) {
         return 0;
@@ -139,6 +151,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     parley_message_init(&message, schema_of(number));
     parley_message_init(&second, schema_of(number));
     const struct parley_bytes text = {(const char *)data + HEAD_BYTES, size - HEAD_BYTES};
+    fix(&message, &second, text, codec, &options,
+        (data[2] & 16) != 0 ? PARLEY_FIX_ALL : PARLEY_FIX_SAFELY);
     if (check(&message, text, codec, &options)) {
         encode_twice(&message, &second, &again);
         for (size_t i = 0; protocol->codecs[i] != NULL; i++) {

@@ -17,6 +17,8 @@
 #include <parley/message.h>
 
 #include "lib/cases.h"
+#include "lib/mutate.h"
+#include "lib/rounds.h"
 
 /* ---- one message ---- */
 
@@ -453,6 +455,56 @@ test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing(void *
     }
 }
 
+/* A case whose message was damaged, in the two ways of fixing. */
+static void follow_damaged(struct bench *bench, const struct test_case *test, const json_t *message,
+                           struct random_source *source, struct parley_buffer *text) {
+    struct test_case damaged = *test;
+    parley_buffer_clear(text);
+    mutate(source, message, text);
+    damaged.body = parley_buffer_bytes(text);
+    damaged.options.stamp = false;
+    bench->takes = random_below(source, 2) == 0 ? PARLEY_FIX_ALL : PARLEY_FIX_SAFELY;
+    json_decref(check_text(bench, damaged.body, &damaged.options));
+    const bool was_valid = parley_message_is_valid(&bench->message);
+    json_t *tree = json_loadb(text->data, text->length, ANY_NUMBER, NULL);
+    const bool is_comparable = tree != NULL && bench->message.is_decoded;
+    json_decref(tree);
+    if (is_comparable && !bench->message.is_escalated) {
+        follow(bench, &damaged);
+        assert_true(!was_valid || parley_message_is_valid(&bench->message));
+    }
+}
+
+static void test_damaged_messages_are_fixed_by_what_their_patches_say(void **state) {
+    enum { MUTATIONS = 400 }; /* of each protocol */
+    static const char *const names[] = {"vlp", "roundtable", "supervisor", "brenner"};
+    (void)state;
+    struct random_source source = {7};
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    for (size_t i = 0; i < sizeof names / sizeof names[0]; i++) {
+        struct test_cases cases;
+        struct bench bench;
+        parley_schema_destroy(cases_read_of(&cases, names[i]));
+        bench_init(&bench, cases.items[0].protocol);
+        for (size_t made = 0, rounds = test_rounds(MUTATIONS); made < rounds;) {
+            const struct test_case *test = &cases.items[random_below(&source, cases.count)];
+            json_t *message =
+                test->body.length < 10000
+                    ? json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL)
+                    : NULL;
+            if (message != NULL) {
+                follow_damaged(&bench, test, message, &source, &text);
+                made++;
+            }
+            json_decref(message);
+        }
+        bench_finish(&bench);
+        cases_finish(&cases);
+    }
+    parley_buffer_finish(&text);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_safe_fixes_change_what_they_must_and_no_other_byte),
@@ -460,6 +512,7 @@ int main(void) {
         cmocka_unit_test(test_a_violation_bears_its_fix),
         cmocka_unit_test(test_every_safe_fix_of_a_case_removes_its_violation_and_adds_none),
         cmocka_unit_test(test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing),
+        cmocka_unit_test(test_damaged_messages_are_fixed_by_what_their_patches_say),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
