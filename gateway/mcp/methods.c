@@ -9,7 +9,7 @@ enum { OK = 200, NOT_FOUND = 404 };
 static const char instructions[] =
     "parley checks messages of AI agents by the rules of their protocol, stores the valid ones in "
     "NATS, and hands out tasks. Begin with explain for the types of a protocol, check a message, "
-    "send it. A refusal names each violation with a hint: change that, and send again.";
+    "send it. A refusal names each violation with a hint, often with a fix: apply it, send again.";
 
 /* ---- about the server ---- */
 

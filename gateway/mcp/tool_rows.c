@@ -77,8 +77,8 @@ const struct tool tool_send = {
     .description =
         "Checks a message by every rule of its protocol and stores it. Missing ids and times are "
         "filled in. The result is its receipt; with `wait`, for a task request, receipt and reply. "
-        "A refusal lists each violation with a hint that says what to change: repair and send "
-        "again.",
+        "A refusal lists each violation with a hint, and where one is known a `fix`: a JSON Patch "
+        "of the message. Repair and send again.",
     .parameters =
         (const struct tool_parameter[]){
             PROTOCOL,
@@ -111,7 +111,8 @@ const struct tool tool_check = {
     .name = "check",
     .title = "Check a message",
     .description = "Says whether a message keeps every rule of its protocol, and sends nothing. "
-                   "Each violation has its place and a hint that says what to change.",
+                   "Each violation has its place, a hint, and where one is known a `fix`: a JSON "
+                   "Patch.",
     .parameters = (const struct tool_parameter[]){PROTOCOL, MESSAGE, OPTIONS, {0}},
     .output = "\"valid\":{\"type\":\"boolean\"},\"type\":{\"type\":[\"string\",\"null\"]},"
               "\"violations\":{\"type\":\"array\"},\"detail\":{\"type\":\"string\"}",
