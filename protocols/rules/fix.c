@@ -260,6 +260,24 @@ static bool uuid_form(struct attempt *attempt) {
     return make_text(attempt, (struct parley_bytes){attempt->text, length});
 }
 
+/* A prefix that is one of a few words in capitals, with a role in small letters in brackets:
+ * "Delta[Opus]: …" as "DELTA[opus]: …". */
+static bool prefix_case(struct attempt *attempt) {
+    const struct parley_bytes text = found_text(attempt);
+    bool is_role = false;
+    if (attempt->place->constraint != PARLEY_PATTERN || text.data == NULL || text.length == 0 ||
+        memchr(text.data, ':', text.length) == NULL) {
+        return false;
+    }
+    memcpy(attempt->text, text.data, text.length);
+    for (char *at = attempt->text; *at != ':'; at++) {
+        is_role = (is_role || *at == '[') && *at != ']';
+        const bool is_letter = (*at | 0x20) >= 'a' && (*at | 0x20) <= 'z';
+        *at = (char)(!is_letter ? *at : is_role ? *at | 0x20 : *at & ~0x20);
+    }
+    return make_text(attempt, (struct parley_bytes){attempt->text, text.length});
+}
+
 /* ---- suggestions ---- */
 
 static bool is_near(struct parley_bytes text, struct parley_bytes choice) {
@@ -342,6 +360,7 @@ static const struct {
 } remedies[] = {
     {constant, true},
     {other_case, true},
+    {prefix_case, true},
     {number_in_quotes, true},
     {boolean_in_quotes, true},
     {whole_number_without_quotes, true},

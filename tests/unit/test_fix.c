@@ -88,6 +88,13 @@ static const struct {
      "{" VLP_ALL ",\"safety\":{\"level\":\"review\"}}"},
     {"roundtable", "{" RT_REQUEST "},\"priority\":\"HIGH\"}",
      "{" RT_REQUEST "},\"priority\":\"high\"}"},
+    {"brenner",
+     "{\"subject\":\"Delta[Opus]: Kill H2\",\"body_md\":\"```delta\\n{\\\"operation\\\":"
+     "\\\"EDIT\\\",\\\"section\\\":\\\"research_thread\\\",\\\"payload\\\":{},"
+     "\\\"rationale\\\":\\\"r\\\"}\\n```\"}",
+     "{\"subject\":\"DELTA[opus]: Kill H2\",\"body_md\":\"```delta\\n{\\\"operation\\\":"
+     "\\\"EDIT\\\",\\\"section\\\":\\\"research_thread\\\",\\\"payload\\\":{},"
+     "\\\"rationale\\\":\\\"r\\\"}\\n```\"}"},
     /* Times, in other notations. */
     {"roundtable",
      "{" RT_HEAD ",\"version\":\"1.0\",\"type\":\"heartbeat\",\"payload\":{\"status\":\"idle\"},"
