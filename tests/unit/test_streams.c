@@ -747,9 +747,10 @@ static void assert_passes(struct world *world, const char *filter, const char *i
     char target[160], found[64] = "";
     snprintf(target, sizeof target, "/v1/vlp/stream?since=all&follow=false&%s", filter);
     struct client *client = read_stream(world, target, "");
-    for (const char *at = client->body; (at = strstr(at, ",\"id\":\"m-")) != NULL; at++) {
+    static const char event[] = "{\"specversion\":\"1.0\",\"id\":\"m-";
+    for (const char *at = client->body; (at = strstr(at, event)) != NULL; at++) {
         size_t length = strlen(found);
-        snprintf(found + length, sizeof found - length, "%c", at[9]);
+        snprintf(found + length, sizeof found - length, "%c", at[sizeof event - 1]);
     }
     if (strcmp(found, ids) != 0) {
         fail_msg("%s passes %s, not %s", filter, found, ids);

@@ -15,6 +15,7 @@
 #include "announcement.h"
 #include "clock_and_ids.h"
 #include "log.h"
+#include "stream_halt.h"
 
 enum { KEYS_MAX = 1024, AT_A_TIME = 32 };
 
@@ -122,8 +123,11 @@ static void write_message_id(struct release *release, char out[64]) {
 static bool publish(struct release *release, struct parley_bytes text) {
     char message_id[64];
     write_message_id(release, message_id);
-    const struct announcement announcement = {
-        .protocol = release->protocol, .text = text, .message_id = message_id};
+    const char *kind = release->kind != NULL ? release->kind : STREAM_RELEASED_ALL;
+    const struct announcement announcement = {.protocol = release->protocol,
+                                              .text = text,
+                                              .message_id = message_id,
+                                              .header = {STREAM_RELEASED_HEADER, kind}};
     return announcement_publish(release->gateway, &announcement, on_told, release) ==
            JETSTREAM_PUBLISHED;
 }

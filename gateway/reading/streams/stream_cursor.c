@@ -419,6 +419,11 @@ static void pass(struct stream_cursor *cursor, const struct stream_event *event)
     }
 }
 
+static bool is_to_be_told(const struct stream_cursor *cursor, const struct stream_event *event) {
+    return event->halt != NULL && cursor->told != event->sequence &&
+           event->time_ns >= cursor->not_before_ns && stream_event_tells(event, cursor->query);
+}
+
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out) {
     for (;;) {
         if (cursor->has_gap) {
@@ -439,6 +444,9 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
         }
         if (event->sequence > cursor->next) {
             skip_to(cursor, event->sequence);
+        } else if (is_to_be_told(cursor, event)) {
+            *out = event;
+            return STREAM_HALT;
         } else if (event->time_ns >= cursor->not_before_ns &&
                    stream_event_matches(event, cursor->query)) {
             *out = event;
@@ -469,6 +477,10 @@ bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_even
     cursor->next = event->sequence;
     drop_queue(cursor);
     return true;
+}
+
+void stream_cursor_tell(struct stream_cursor *cursor, const struct stream_event *event) {
+    cursor->told = event->sequence;
 }
 
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last) {
@@ -575,7 +587,7 @@ static void on_restarted(struct stream_member *member, const struct jetstream_st
     set_next(cursor, info->first_sequence);
     drop_queue(cursor);
     cursor->not_before_ns = 0;
-    cursor->silent_until = cursor->past_end = cursor->awaited = 0;
+    cursor->silent_until = cursor->past_end = cursor->awaited = cursor->told = 0;
     if (cursor->query->is_ending) {
         cursor->end = info->last_sequence;
     }
@@ -589,7 +601,7 @@ static void on_rewound(struct stream_member *member, uint64_t sequence, uint64_t
         cursor->next <= newest + 1) {
         close_feed(cursor);
         cursor->next = sequence;
-        cursor->awaited = 0;
+        cursor->awaited = cursor->told = 0;
         drop_queue(cursor);
     }
 }

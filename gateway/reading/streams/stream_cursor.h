@@ -14,6 +14,7 @@ enum stream_item {
     STREAM_NOTHING, /* not now */
     STREAM_EVENT,
     STREAM_GAP,        /* messages are gone */
+    STREAM_HALT,       /* a message halts or releases a conversation, and is itself to come */
     STREAM_DONE,       /* the requested end is reached */
     STREAM_FAILED,     /* out of memory: it cannot continue without losing something */
     STREAM_UNREADABLE, /* NATS does not permit reading it: hub->refusal says why */
@@ -73,6 +74,7 @@ struct stream_cursor {
     int64_t not_before_ns; /* older messages are skipped */
     bool has_gap;          /* the reader gets it first */
     uint64_t gap_first, gap_last;
+    uint64_t told; /* of the last event whose halt the reader was told of */
 
     struct ordered_consumer *feed; /* of its own; NULL for none at present */
     uint64_t queue_next;           /* the sequence needed next after the queue */
@@ -103,6 +105,8 @@ struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct str
 /* After stream_cursor_take, before any other call: the event is next again, and is fetched once
  * more. The caller drops its reference.  Returns: false when that is not possible. */
 bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event);
+/* After STREAM_HALT: the event itself is next, if it passes the filters. */
+void stream_cursor_tell(struct stream_cursor *cursor, const struct stream_event *event);
 /* After STREAM_GAP: moves on past it.  `last` 0: the stream was created again. */
 void stream_cursor_take_gap(struct stream_cursor *cursor, uint64_t *out_first, uint64_t *out_last);
 

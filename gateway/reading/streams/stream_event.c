@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "object_layout.h"
+#include "stream_halt.h"
 #include "stream_envelope.h"
 #include "stream_rejected.h"
 
@@ -34,6 +35,7 @@ struct stream_event *stream_event_ref(struct stream_event *event) {
 
 void stream_event_unref(struct stream_event *event) {
     if (event != NULL && --event->reference_count == 0) {
+        stream_halt_destroy(event->halt);
         free(event);
     }
 }
@@ -106,6 +108,37 @@ bool stream_event_matches(const struct stream_event *event, const struct stream_
     return true;
 }
 
+/* Filters that no message of the conversation passes. */
+static bool is_of_another(const struct stream_event *event, enum stream_filter filter,
+                          const char *list) {
+    const struct stream_halt *halt = event->halt;
+    switch (filter) {
+    case STREAM_FILTER_DOMAIN:
+    case STREAM_FILTER_PRIORITY:
+    case STREAM_FILTER_AGENT:
+        return !passes(list, event->facts[filter]);
+    case STREAM_FILTER_THREAD:
+        return halt->thread.data != NULL ? !passes_thread(list, event) : halt->sender.data != NULL;
+    case STREAM_FILTER_SENDER:
+        return halt->sender.data != NULL && !passes(list, halt->sender);
+    default:
+        return false;
+    }
+}
+
+bool stream_event_tells(const struct stream_event *event, const struct stream_query *query) {
+    if (event->halt == NULL) {
+        return false;
+    }
+    for (unsigned left = query->filter_set; left != 0; left &= left - 1) {
+        const enum stream_filter filter = (enum stream_filter)__builtin_ctz(left);
+        if (is_of_another(event, filter, query->filters[filter])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- messages of a protocol ---- */
 
 /* The header ce-id, which any publisher may write: data NULL for one that is not plain, or that
@@ -170,6 +203,10 @@ static struct stream_event *render_ours(struct stream_renderer *renderer, const 
         event->is_for_all = message->protocol->has_receivers && route->receiver_count == 0;
         event->is_thread_caseless = message->protocol->is_thread_caseless;
         event->is_private = (message->protocol->private_types >> message->type & 1) != 0;
+    }
+    if (event != NULL && !stream_halt_note(message->protocol, stored, route, &event->halt)) {
+        stream_event_unref(event);
+        return NULL;
     }
     return event;
 }
@@ -326,15 +363,16 @@ static int64_t now_ns(void) {
 }
 
 /* `data`: JSON; NULL for none. */
-static struct stream_event *render_own(const char *id, const char *source, const char *type,
-                                       struct parley_bytes token, const char *data) {
+static struct stream_event *render_own_at(int64_t time_ns, const char *id, const char *source,
+                                          const char *type, struct parley_bytes token,
+                                          const char *data) {
     struct parley_buffer text;
     struct stream_layout layout = {0};
     parley_buffer_init(&text);
     stream_write_member(&text, "{\"specversion\":\"1.0\",\"id\":", parley_bytes_of(id));
     stream_write_member(&text, ",\"source\":", parley_bytes_of(source));
     stream_write_member(&text, ",\"type\":", parley_bytes_of(type));
-    stream_write_time(&text, now_ns());
+    stream_write_time(&text, time_ns);
     if (data != NULL) {
         parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
     }
@@ -347,6 +385,24 @@ static struct stream_event *render_own(const char *id, const char *source, const
     struct stream_event *event = stream_event_make(&text, &layout, parley_bytes_of(type), NULL);
     parley_buffer_finish(&text);
     return event;
+}
+
+static struct stream_event *render_own(const char *id, const char *source, const char *type,
+                                       struct parley_bytes token, const char *data) {
+    return render_own_at(now_ns(), id, source, type, token, data);
+}
+
+struct stream_event *stream_render_halt(const struct channel *channel,
+                                        const struct stream_event *event,
+                                        struct parley_bytes token) {
+    const bool is_release = event->halt->is_release;
+    char id[OWN_ID_MAX], source[OWN_ID_MAX];
+    snprintf(id, sizeof id, "%s:%ju:%s", channel->stream, (uintmax_t)event->sequence,
+             is_release ? "released" : "halted");
+    snprintf(source, sizeof source, "/%s", channel->name);
+    return render_own_at(event->time_ns, id, source,
+                         is_release ? "parley.released" : "parley.halted", token,
+                         event->halt->data);
 }
 
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,

@@ -10,6 +10,8 @@
 #include "jetstream.h"
 #include "stream_query.h"
 
+struct stream_halt;
+
 /* A CloudEvents JSON object on one line. Its parts are kept apart, so that a reader of several
  * streams can put its own token in, and a reader without envelope takes the message alone. */
 struct stream_event {
@@ -27,6 +29,9 @@ struct stream_event {
     struct parley_bytes token; /* its offset in text */
     struct parley_bytes bare;  /* the message in text; NULL if it is whole even without envelope */
 
+    /* The message halts a conversation, or says that halts were released. Owned. */
+    struct stream_halt *halt; /* NULL for most */
+
     /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
     bool is_for_all;         /* it can have receivers, and has none */
@@ -43,6 +48,9 @@ void stream_event_unref(struct stream_event *event);
 /* A type without its protocol's name; NULL when it has none. */
 struct parley_bytes stream_type_name(struct parley_bytes type);
 bool stream_event_matches(const struct stream_event *event, const struct stream_query *query);
+/* Whether a reader with these filters, which may not get the event itself, is told of its halt or
+ * release, since they can match messages of that conversation. */
+bool stream_event_tells(const struct stream_event *event, const struct stream_query *query);
 
 /* Renders the messages of one stream, one at a time. */
 struct stream_renderer {
@@ -76,6 +84,12 @@ struct stream_event *stream_render_converted(struct stream_renderer *renderer,
  * was created again.  `token`: of this reader, after the gap.  Returns: as above. */
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,
                                        struct parley_bytes token);
+
+/* What the event, which has a halt, tells: parley.halted or parley.released. `token`: of this
+ * reader, before the event.  Returns: as above. */
+struct stream_event *stream_render_halt(const struct channel *channel,
+                                        const struct stream_event *event,
+                                        struct parley_bytes token);
 
 /* Events about the response itself.  `id`: of the request; `source`: its path; `token`: of the
  * events that the reader has got so far.  Returns: as above. */

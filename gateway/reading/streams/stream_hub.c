@@ -139,8 +139,8 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     struct stream_event *event =
         stream_render(&hub->renderer, stream_hub_is_core(hub) ? NULL : hub->created, stored);
     const bool has_jumped = sequence != hub->newest + 1 && stream_hub_filter(hub) == NULL;
-    if (event == NULL || has_jumped) {
-        unpark_all(hub); /* a gap, which wakes all readers */
+    if (event == NULL || has_jumped || event->halt != NULL) {
+        unpark_all(hub); /* a gap, or what more readers are told of than get the message */
     }
     hub->newest = sequence;
     if (event != NULL) {

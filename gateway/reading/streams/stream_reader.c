@@ -129,10 +129,11 @@ static size_t choose_earliest(struct stream_reader *reader) {
         const bool is_behind = stream_cursor_is_in_past(&reader->cursors[i]);
         is_in_past |= is_behind;
         is_lacking |= item == STREAM_NOTHING && is_behind;
-        if (item == STREAM_EVENT && event->time_ns < earliest_ns) {
+        const bool is_timed = item == STREAM_EVENT || item == STREAM_HALT;
+        if (is_timed && event->time_ns < earliest_ns) {
             earliest_ns = event->time_ns;
             chosen = i;
-        } else if (item != STREAM_EVENT && item != STREAM_NOTHING && item != STREAM_DONE) {
+        } else if (!is_timed && item != STREAM_NOTHING && item != STREAM_DONE) {
             return i;
         }
     }
@@ -272,6 +273,14 @@ static struct stream_event *render_gap(struct stream_reader *reader, struct stre
                              write_tokens(reader, token));
 }
 
+/* It is written before the event: a reader that comes back with its token gets both. */
+static struct stream_event *render_halt(struct stream_reader *reader, struct stream_cursor *cursor,
+                                        const struct stream_event *event) {
+    char token[STREAM_TOKEN_MAX];
+    stream_cursor_tell(cursor, event);
+    return stream_render_halt(stream_hub_channel(cursor->hub), event, write_tokens(reader, token));
+}
+
 static struct stream_event *render_end(struct stream_reader *reader, const char *reason) {
     char token[STREAM_TOKEN_MAX];
     return stream_render_end(http_request_id(reader->request), http_request_path(reader->request),
@@ -351,14 +360,25 @@ static void count_event(struct stream_reader *reader) {
     }
 }
 
-/* Takes the next of one cursor: after STREAM_EVENT and STREAM_GAP it is `current`. */
+/* Passes over what is not a message of the protocol, where the reader takes nothing else. */
+static enum stream_item peek_wanted(struct stream_reader *reader, struct stream_cursor *cursor,
+                                    struct stream_event **out) {
+    for (;;) {
+        const enum stream_item item = stream_cursor_peek(cursor, out);
+        if (item == STREAM_HALT && (reader->codec != NULL || reader->query.is_bare)) {
+            stream_cursor_tell(cursor, *out);
+        } else if (item == STREAM_EVENT && reader->codec != NULL && (*out)->bare.data == NULL) {
+            stream_event_unref(stream_cursor_take(cursor, *out));
+        } else {
+            return item;
+        }
+    }
+}
+
+/* Takes the next of one cursor: after STREAM_EVENT, STREAM_HALT and STREAM_GAP it is `current`. */
 static enum stream_item take(struct stream_reader *reader, struct stream_cursor *cursor) {
     struct stream_event *event = NULL;
-    enum stream_item item = stream_cursor_peek(cursor, &event);
-    while (item == STREAM_EVENT && reader->codec != NULL && event->bare.data == NULL) {
-        stream_event_unref(stream_cursor_take(cursor, event)); /* not a message of the protocol */
-        item = stream_cursor_peek(cursor, &event);
-    }
+    enum stream_item item = peek_wanted(reader, cursor, &event);
     if (item == STREAM_EVENT) {
         reader->current = in_encoding(reader, cursor, stream_cursor_take(cursor, event));
         if (reader->current == NULL) {
@@ -368,6 +388,9 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
         if (reader->tokens != NULL) {
             write_tokens(reader, NULL);
         }
+    } else if (item == STREAM_HALT) {
+        reader->current = render_halt(reader, cursor, event);
+        item = reader->current != NULL ? STREAM_HALT : STREAM_FAILED;
     } else if (item == STREAM_GAP && reader->codec != NULL) {
         return STREAM_FAILED; /* no message says it: the response is not complete */
     } else if (item == STREAM_GAP) {
