@@ -348,7 +348,7 @@ static bool token_form(struct attempt *attempt) {
 }
 
 static bool only_item(struct attempt *attempt) {
-    attempt->is_wrapped = is_wanted(attempt, PARLEY_ARRAY) && attempt->found->kind == PARLEY_STRING;
+    attempt->is_wrapped = is_wanted(attempt, PARLEY_ARRAY) && found_text(attempt).data != NULL;
     attempt->made.kind = PARLEY_ARRAY;
     return attempt->is_wrapped;
 }

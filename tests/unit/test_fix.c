@@ -231,6 +231,26 @@ static void test_a_violation_bears_its_fix(void **state) {
     bench_finish(&bench);
 }
 
+/* An answer must not be much larger than the message. */
+static void test_a_long_value_has_no_fix(void **state) {
+    (void)state;
+    struct bench bench;
+    struct parley_buffer memory;
+    struct parley_fix found;
+    char text[1024];
+    const struct parley_options options = {0};
+    bench_init(&bench, parley_protocol_find(PARLEY_BYTES("vlp")));
+    bench.takes = PARLEY_FIX_NOTHING;
+    parley_buffer_init(&memory);
+    snprintf(text, sizeof text, "{" VLP_ALL ",\"provenance\":\"%0200d\"}", 0);
+    fix(&bench, parley_bytes_of(text), &options);
+    assert_int_equal(bench.message.findings.count, 1);
+    parley_fix_of(&bench.message.findings.items[0], &memory, &found);
+    assert_int_equal(found.kind, PARLEY_FIX_NONE);
+    parley_buffer_finish(&memory);
+    bench_finish(&bench);
+}
+
 /* ---- every case ---- */
 
 /* Finds, by a JSON Pointer, the container of its last token.  Owns: *out_token is freed by the
@@ -517,6 +537,7 @@ int main(void) {
         cmocka_unit_test(test_safe_fixes_change_what_they_must_and_no_other_byte),
         cmocka_unit_test(test_what_may_change_the_meaning_is_only_suggested),
         cmocka_unit_test(test_a_violation_bears_its_fix),
+        cmocka_unit_test(test_a_long_value_has_no_fix),
         cmocka_unit_test(test_every_safe_fix_of_a_case_removes_its_violation_and_adds_none),
         cmocka_unit_test(test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing),
         cmocka_unit_test(test_damaged_messages_are_fixed_by_what_their_patches_say),
