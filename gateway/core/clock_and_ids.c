@@ -54,6 +54,6 @@ void clock_now_text(char out[32]) {
 
 int64_t clock_now_seconds(void) {
     struct timespec now;
-    clock_gettime(CLOCK_REALTIME_COARSE, &now);
+    clock_gettime(CLOCK_REALTIME, &now); /* the coarse clock may be a tick behind a timer's */
     return now.tv_sec;
 }

@@ -25,6 +25,15 @@ int64_t board_now_ms(void) {
 
 /* ---- entries ---- */
 
+/* Of a key of a series. */
+static uint64_t last_number(struct parley_bytes key) {
+    uint64_t number = 0, weight = 1;
+    for (size_t i = key.length; i > 0 && key.data[i - 1] != '.'; i--, weight *= 10) {
+        number += weight * (uint64_t)(key.data[i - 1] - '0');
+    }
+    return number;
+}
+
 /* A value that is too long is as good as one that cannot be read. */
 static enum parley_status keep_value(struct work *work, enum parley_task_fact fact,
                                      const struct bucket_entry *entry) {
@@ -35,7 +44,10 @@ static enum parley_status keep_value(struct work *work, enum parley_task_fact fa
     work->facts[fact] = parley_bytes_copy(value);
     work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
     work->sequences[fact] = entry->sequence;
-    work->claimed_ms = fact == PARLEY_TASK_CLAIM ? entry->time_ns / 1000000 : work->claimed_ms;
+    work->claimed_ms = fact == PARLEY_TASK_CLAIM || fact == PARLEY_TASK_TURN
+                           ? entry->time_ns / 1000000
+                           : work->claimed_ms;
+    work->turn_number = fact == PARLEY_TASK_TURN ? last_number(entry->key) : work->turn_number;
     return value.data != NULL && work->facts[fact] == NULL ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
@@ -48,9 +60,14 @@ static bool has_facts(const struct work *work) {
     return false;
 }
 
+static bool is_spent(const struct board *board, const struct parley_task *what) {
+    return what->is_open && board->limits.attempts_max > 0 &&
+           what->attempt >= board->limits.attempts_max;
+}
+
 /* What it is now, after its facts have changed. Work that is taken stays so while it is open: its
  * claim is under way. */
-static enum parley_status settle(struct board *board, struct work *work) {
+enum parley_status board_settle(struct board *board, struct work *work) {
     struct parley_task what;
     if (!has_facts(work)) {
         works_remove(board, work);
@@ -62,9 +79,13 @@ static enum parley_status settle(struct board *board, struct work *work) {
         works_set_phase(board, work, WORK_TAKEN); /* for its priority and its time may change */
     }
     PARLEY_TRY(works_describe(board, work, &what));
-    if (!what.is_open && work->phase != WORK_CLOSED) {
+    const bool can_open = what.is_open || what.opens_at_ms > 0;
+    const bool is_at_rest = work->phase == WORK_CLOSED || work->phase == WORK_SPENT;
+    if (is_spent(board, &what)) {
+        works_set_phase(board, work, WORK_SPENT);
+    } else if (!can_open && work->phase != WORK_CLOSED) {
         works_set_phase(board, work, WORK_CLOSED);
-    } else if (what.is_open && (was_open || work->phase == WORK_CLOSED)) {
+    } else if (can_open && (was_open || is_at_rest || !what.is_open)) {
         works_open(board, work);
     }
     take_wake_claimers(board, work);
@@ -87,7 +108,10 @@ static enum parley_status take_in(struct board *board, const struct bucket_entry
     work = work != NULL ? work : works_add(board, id, entry->sequence);
     PARLEY_TRY(work != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
     PARLEY_TRY(keep_value(work, fact, entry));
-    PARLEY_TRY(settle(board, work));
+    if ((fact == PARLEY_TASK_CLAIM || fact == PARLEY_TASK_TURN) && work->phase == WORK_TAKEN) {
+        works_set_phase(board, work, WORK_CLOSED); /* the claim that was under way is decided */
+    }
+    PARLEY_TRY(board_settle(board, work));
     works_make_room(board);
     return PARLEY_OK;
 }
@@ -144,7 +168,7 @@ static void drop_facts_before(struct board *board, struct work *work, uint64_t f
         }
     }
     if (has_dropped) {
-        board->has_left_out = settle(board, work) != PARLEY_OK || board->has_left_out;
+        board->has_left_out = board_settle(board, work) != PARLEY_OK || board->has_left_out;
     }
 }
 
@@ -172,6 +196,28 @@ void board_on_kept_from(void *context, uint64_t first_sequence) {
         reactor_timer_set(board->reactor, &board->again, 0);
     }
     pthread_mutex_unlock(&board->lock);
+}
+
+uint64_t board_last_turn(void *context, struct parley_bytes series,
+                         struct parley_buffer *out_value) {
+    struct board *board = context;
+    struct parley_bytes id;
+    enum parley_task_fact fact;
+    uint64_t number = 0;
+    if (!board->kind->key(series, &id, &fact) || fact != PARLEY_TASK_TURN) {
+        return 0;
+    }
+    pthread_mutex_lock(&board->lock);
+    const struct work *work = board->is_current ? works_find(board, id) : NULL;
+    if (work != NULL && work->facts[PARLEY_TASK_TURN] != NULL) {
+        number = work->turn_number;
+        parley_buffer_append(out_value, (struct parley_bytes){work->facts[PARLEY_TASK_TURN],
+                                                              work->lengths[PARLEY_TASK_TURN]});
+    } else if (work != NULL && work->facts[PARLEY_TASK_CLAIM] != NULL) {
+        number = 1;
+    }
+    pthread_mutex_unlock(&board->lock);
+    return number;
 }
 
 bool board_is_current(struct board *board) {
@@ -259,6 +305,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     board->protocol = protocol;
     board->kind = protocol->tasks;
     board->bucket = name;
+    board->limits.attempts_max = limits->attempts_max;
     board->limits.works_max = limits->works_max > 0 ? limits->works_max : WORKS_MAX;
     board->limits.bytes_max = limits->bytes_max > 0 ? limits->bytes_max : BYTES_MAX;
     board->priority_count = (unsigned)count_priorities(protocol);
@@ -268,6 +315,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     parley_arena_init(&board->arena, READ_BYTES_MAX);
     TAILQ_INIT(&board->all);
     TAILQ_INIT(&board->closed);
+    TAILQ_INIT(&board->spent);
     TAILQ_INIT(&board->waiters);
     for (size_t i = 0; i < BOARD_PRIORITIES_MAX; i++) {
         TAILQ_INIT(&board->open[i]);

@@ -12,7 +12,8 @@
  *            │                               ├── its key came ──▶ closed (claimed or over)
  *            └───────────────────────────────┘
  *
- * What tries work again that has failed, and said when that is due, becomes open only then.
+ * What tries work again that has failed, and said when that is due, becomes open only then; and
+ * what an agent holds for a limited time opens again when that has passed.
  *
  * Several may have taken the same, if they claim it by the same message: for the bucket they are
  * one.
@@ -35,8 +36,9 @@
 struct board;
 
 struct board_limits {
-    size_t works_max; /* 0: 100,000 */
-    size_t bytes_max; /* 0: 128 MiB */
+    uint64_t attempts_max; /* how often work is given to an agent; 0: there is no limit */
+    size_t works_max;      /* 0: 100,000 */
+    size_t bytes_max;      /* 0: 128 MiB */
 };
 
 /* Owns: borrows the protocol, which has `tasks`; copies the rest; returns a new board, which the
@@ -66,6 +68,11 @@ void board_on_kept_from(void *context, uint64_t first_sequence);
  * of it would have to be passed for each that it adds. For fact_store_on_written, with the board as
  * its context. */
 void board_on_written(void *context, const struct bucket_entry *entry);
+
+/* Finds the last turn of a task that is known here, for fact_store_on_series, with the board as its
+ * context. */
+uint64_t board_last_turn(void *context, struct parley_bytes series,
+                         struct parley_buffer *out_value);
 
 /* Whether all entries of the bucket were read at least once, and the reading has not begun again
  * since. */
@@ -108,7 +115,7 @@ bool board_take(struct board *board, const struct board_wish *wish, size_t among
  * for it. */
 void board_give_back(struct board *board, const char *id);
 /* Closes taken work that is another agent's, or too late: it is not offered again, unless its keys
- * change. */
+ * change; if it had lapsed, a second later. */
 void board_lost(struct board *board, const char *id);
 
 /* A stream holds nothing before this sequence, by its age or since it was purged: work whose
@@ -118,6 +125,16 @@ void board_begins_at(struct board *board, const char *stream, uint64_t first_seq
 /* Finds the work that was claimed by the wish's agent and `claim_id`, whether all was read or not.
  */
 bool board_find_claim(struct board *board, const struct board_wish *wish, struct board_find *out);
+
+/* Work that was given to agents as often as it may be, and is held by none. */
+struct board_spent {
+    char id[BOARD_ID_MAX];
+    char from[BOARD_STREAM_MAX]; /* who requested it; "": not known */
+};
+
+/* Returns: how many there are, the first ones first, at most `max`. They stay until their keys
+ * change. */
+size_t board_spent(struct board *board, struct board_spent *out, size_t max);
 
 /* ---- waiting ---- */
 

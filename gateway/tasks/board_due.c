@@ -87,7 +87,7 @@ void due_open(struct board *board) {
         if (first->not_before_ms > now_ms) {
             return;
         }
-        works_open(board, first);
+        board->has_left_out = board_settle(board, first) != PARLEY_OK || board->has_left_out;
     }
 }
 

@@ -43,6 +43,10 @@ void board_item_write(const struct parley_protocol *protocol, const struct parle
     write_text("requested_at", work->requested_at, out);
     write_text("deadline", work->deadline, out);
     write_text("claimed_at", work->claimed_at, out);
+    write_sequence("attempt", work->attempt, ",", out);
+    write_text("until", work->until, out);
+    parley_buffer_format(out, "\"lapsed\":%s,", work->has_lapsed ? "true" : "false");
+    write_text("not_before", work->not_before, out);
     write_text("ended_at", work->ended_at, out);
     write_text("error", work->error, out);
     parley_buffer_format(out, "\"retryable\":%s,",

@@ -16,7 +16,7 @@ struct sieve {
 
 static const char *state_at(const struct board *board, const struct work *work, int64_t now_ms) {
     const bool is_late = work->phase != WORK_CLOSED && work->open_until_ms <= now_ms;
-    return is_late ? board->kind->lapsed : work->state;
+    return is_late ? board->kind->expired : work->state;
 }
 
 static bool has_state(const struct board *board, const char *state, unsigned states) {

@@ -59,6 +59,9 @@ static void leave_phase(struct board *board, struct work *work) {
     case WORK_CLOSED:
         TAILQ_REMOVE(list_of(board, work), work, phase_link);
         break;
+    case WORK_SPENT:
+        TAILQ_REMOVE(&board->spent, work, phase_link);
+        break;
     case WORK_DUE_LATER:
         due_remove(board, work);
         break;
@@ -77,6 +80,9 @@ void works_set_phase(struct board *board, struct work *work, enum work_phase pha
         break;
     case WORK_CLOSED:
         TAILQ_INSERT_TAIL(&board->closed, work, phase_link);
+        break;
+    case WORK_SPENT:
+        TAILQ_INSERT_TAIL(&board->spent, work, phase_link);
         break;
     case WORK_DUE_LATER:
         due_add(board, work);
@@ -250,6 +256,13 @@ void works_set_claim(struct board *board, struct work *work, uint64_t claim) {
     }
 }
 
+/* `first`: what it tries again; NULL: that is not known. */
+static void put_off(struct work *work, const struct work *first) {
+    work->put_off_ms = first != NULL ? first->retry_at_ms : work->put_off_ms;
+    work->not_before_ms =
+        work->put_off_ms > work->opens_at_ms ? work->put_off_ms : work->opens_at_ms;
+}
+
 /* What it tries again may have said when that is due. */
 static void set_retry_of(struct board *board, struct work *work, struct parley_bytes id) {
     const struct work *first = id.data != NULL ? works_find(board, id) : NULL;
@@ -258,9 +271,7 @@ static void set_retry_of(struct board *board, struct work *work, struct parley_b
     if (work->retry_of != 0) {
         LIST_INSERT_HEAD(&board->retries[work->retry_of % BOARD_CHAINS], work, retry_link);
     }
-    if (first != NULL) {
-        work->not_before_ms = first->retry_at_ms;
-    }
+    put_off(work, first);
 }
 
 /* It has ended, and says when it may be tried again. All that try it again are visited: once, since
@@ -276,7 +287,7 @@ static void put_retries_off(struct board *board, const struct work *first) {
         if (is_open) {
             works_set_phase(board, work, WORK_TAKEN); /* its place depends on the time */
         }
-        work->not_before_ms = first->retry_at_ms;
+        put_off(work, first);
         if (is_open) {
             works_open(board, work);
         }
@@ -298,6 +309,7 @@ enum parley_status works_describe(struct board *board, struct work *work,
     work->to_id = board_hash(board, what->to);
     work->holder = board_hash(board, what->holder);
     work->from = board_hash(board, what->from);
+    work->opens_at_ms = what->opens_at_ms;
     works_set_claim(board, work, board_hash(board, what->claim_id));
     set_retry_of(board, work, what->retry_of);
     if (work->retry_at_ms != what->retry_at_ms) {

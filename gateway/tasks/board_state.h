@@ -19,7 +19,13 @@ enum {
     BOARD_STREAMS_MAX = 8,       /* whose beginnings are known; a protocol has fewer families */
 };
 
-enum work_phase { WORK_OPEN, WORK_DUE_LATER, WORK_TAKEN, WORK_CLOSED };
+enum work_phase {
+    WORK_OPEN,
+    WORK_DUE_LATER,
+    WORK_TAKEN,
+    WORK_SPENT, /* it would be open, but was given out as often as it may be */
+    WORK_CLOSED,
+};
 
 struct work {
     /* The members read by a search, side by side. */
@@ -38,9 +44,12 @@ struct work {
     size_t lengths[PARLEY_TASK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_TASK_FACTS];
     uint64_t order;        /* of its first key in the bucket */
+    uint64_t turn_number;  /* of the last of the series of turns; 0: there is none */
     int64_t claimed_ms;    /* Unix time; of the key of its claim */
     int64_t retry_at_ms;   /* … before which what tries it again is not given out; 0: none */
-    int64_t not_before_ms; /* … before which it is not given out itself */
+    int64_t opens_at_ms;   /* … at which it opens by itself; 0: it is open, or does not */
+    int64_t put_off_ms;    /* … which it tries again said, 0: none */
+    int64_t not_before_ms; /* … before which it is not given out: of both the later */
     size_t due_slot;       /* DUE_LATER: its place in the heap */
     uint64_t retry_of;     /* hash of the id of the work that it tries again; 0 for none */
     LIST_ENTRY(work) retry_link;  /* of those that try something again */
@@ -72,7 +81,7 @@ struct board {
 
     struct work *chains[BOARD_CHAINS], *claims[BOARD_CHAINS];
     LIST_HEAD(, work) retries[BOARD_CHAINS]; /* by retry_of */
-    struct works all, closed, open[BOARD_PRIORITIES_MAX];
+    struct works all, closed, spent, open[BOARD_PRIORITIES_MAX];
     struct {
         struct work **slots; /* a heap; there is room for all work */
         size_t count, room;
@@ -119,7 +128,8 @@ void works_set_phase(struct board *board, struct work *work, enum work_phase pha
 /* Takes over what its facts say, but for its phase.  Returns: PARLEY_E_MEMORY. */
 enum parley_status works_describe(struct board *board, struct work *work,
                                   const struct parley_task *what);
-/* It can be claimed: it becomes OPEN, and one who waits for it is woken; or DUE_LATER. */
+/* It can be claimed, now or later by itself: it becomes OPEN, and one who waits for it is woken; or
+ * DUE_LATER. */
 void works_open(struct board *board, struct work *work);
 /* 0: it is not known. */
 void works_set_claim(struct board *board, struct work *work, uint64_t claim);
@@ -137,6 +147,9 @@ void due_add(struct board *board, struct work *work);
 void due_remove(struct board *board, const struct work *work);
 /* One that others come due before, or NULL. */
 struct work *due_last(const struct board *board);
+/* Its facts have changed, or what they mean by now.  Returns: PARLEY_E_MEMORY. */
+enum parley_status board_settle(struct board *board, struct work *work);
+
 /* Opens the work that is due by now, some at a time, and wakes the requests that wait for it. */
 void due_open(struct board *board);
 /* Sets the timer that opens the rest when it is due.  Threads: that of the reactor that reads. */

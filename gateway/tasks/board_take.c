@@ -59,7 +59,7 @@ static bool is_stale(struct board *board, struct work *work, int64_t now_ms) {
     if (!is_late && !is_gone(board, work)) {
         return false;
     }
-    work->state = is_late ? board->kind->lapsed : work->state;
+    work->state = is_late ? board->kind->expired : work->state;
     works_set_phase(board, work, WORK_CLOSED);
     return true;
 }
@@ -166,6 +166,25 @@ bool board_take(struct board *board, const struct board_wish *wish, size_t among
     const bool is_found = take(board, &search, among, out);
     pthread_mutex_unlock(&board->lock);
     return is_found;
+}
+
+size_t board_spent(struct board *board, struct board_spent *out, size_t max) {
+    const struct work *work;
+    size_t count = 0;
+    pthread_mutex_lock(&board->lock);
+    due_open(board); /* whose timer may be late */
+    TAILQ_FOREACH(work, &board->spent, phase_link) {
+        struct parley_task what;
+        if (count == max || !board->is_current ||
+            works_read(board, work, board_now_ms(), &what) != PARLEY_OK) {
+            break;
+        }
+        memcpy(out[count].id, work->id, sizeof out->id);
+        write_text(out[count].from, sizeof out->from, what.from);
+        count++;
+    }
+    pthread_mutex_unlock(&board->lock);
+    return count;
 }
 
 bool board_find_claim(struct board *board, const struct board_wish *wish, struct board_find *out) {
@@ -320,12 +339,24 @@ void board_begins_at(struct board *board, const char *stream, uint64_t first_seq
     pthread_mutex_unlock(&board->lock);
 }
 
+/* What had lapsed is looked at again later: its holder may have been heard of, which its keys say in
+ * a moment, or another clock decide. */
+static void close_lost(struct board *board, struct work *work) {
+    enum { AGAIN_MS = 1000 };
+    if (work->facts[PARLEY_TASK_CLAIM] == NULL || work->facts[PARLEY_TASK_END] != NULL) {
+        works_set_phase(board, work, WORK_CLOSED);
+        return;
+    }
+    work->not_before_ms = board_now_ms() + AGAIN_MS;
+    works_set_phase(board, work, WORK_DUE_LATER);
+}
+
 void board_lost(struct board *board, const char *id) {
     pthread_mutex_lock(&board->lock);
     struct work *work = works_find(board, parley_bytes_of(id));
     if (work != NULL && work->phase == WORK_TAKEN) {
         works_set_claim(board, work, 0);
-        works_set_phase(board, work, WORK_CLOSED);
+        close_lost(board, work);
     }
     pthread_mutex_unlock(&board->lock);
 }

@@ -18,6 +18,7 @@
 #include "board.h"
 #include "channel.h"
 #include "check.h"
+#include "json_fields.h"
 #include "waiters.h"
 #include "phase.h"
 #include "prefer.h"
@@ -25,6 +26,7 @@
 #include "small_body.h"
 #include "internal_submit.h"
 #include "tasks.h"
+#include "task_agent.h"
 #include "task_claim_id.h"
 #include "task_wish.h"
 
@@ -143,6 +145,21 @@ static void respond_nothing(struct next *next) {
     http_respond(next->request, 204, NULL, (struct parley_bytes){0});
 }
 
+/* The receipt says which attempt it is, and until when the agent holds the task. */
+static void write_lease(struct next *next, struct parley_bytes receipt, struct parley_buffer *out) {
+    struct json_field fields[] = {{.name = "attempt"}, {.name = "until"}};
+    out->has_failed |= json_fields_read(receipt, fields, 2, &next->arena, NULL) != JSON_FIELDS_READ;
+    parley_buffer_format(out, ",\"attempt\":%.0f,\"lease\":{\"until\":",
+                         fields[0].kind == PARLEY_NUMBER ? fields[0].number : 1);
+    if (fields[1].kind == PARLEY_STRING) {
+        parley_buffer_json(out, fields[1].text);
+    } else {
+        parley_buffer_text(out, "null");
+    }
+    parley_buffer_format(out, ",\"extend\":\"/v1/%s/tasks/%s/extend\"}",
+                         next->options.protocol->name, next->find.id);
+}
+
 static void respond_claimed(struct next *next, struct parley_bytes receipt) {
     struct parley_buffer answer;
     parley_buffer_init(&answer);
@@ -156,6 +173,7 @@ static void respond_claimed(struct next *next, struct parley_bytes receipt) {
     } else {
         parley_buffer_text(&answer, "null");
     }
+    write_lease(next, receipt, &answer);
     parley_buffer_text(&answer, "}\n");
     if (answer.has_failed) {
         refuse(next, PROBLEM_INTERNAL, "Out of memory.");
@@ -421,29 +439,6 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return bytes.length;
 }
 
-/* Whether the agent could claim anything: its name, and whether the token may speak for it. */
-static bool may_claim(struct next *next) {
-    static const char nothing[] = "00000000-0000-4000-8000-000000000000";
-    struct parley_message *message = gateway_message(gateway_of(next), next->options.protocol);
-    struct parley_buffer text;
-    parley_buffer_init(&text);
-    enum parley_status status = write_claim(next, nothing, &text);
-    if (status == PARLEY_OK) {
-        status = check_message(&next->options, parley_buffer_bytes(&text),
-                               (struct parley_position){1, 1});
-    }
-    const bool is_valid = status == PARLEY_OK && parley_message_is_valid(message);
-    if (status != PARLEY_OK) {
-        refuse(next, PROBLEM_INTERNAL, parley_status_text(status));
-    } else if (!is_valid) {
-        enter(next, NEXT_OVER);
-        small_body_refuse_sender(next->request, message, "/agent", "The agent cannot claim tasks");
-    }
-    gateway_forget_message(gateway_of(next), next->options.protocol);
-    parley_buffer_finish(&text);
-    return is_valid;
-}
-
 static void on_end(void *state, struct http_request *request) {
     struct next *next = state;
     const struct reactor *reactor = gateway_of(next)->reactor;
@@ -457,7 +452,7 @@ static void on_end(void *state, struct http_request *request) {
                next->body.has_failed ? "Out of memory." : fault);
         return;
     }
-    if (!may_claim(next)) {
+    if (!task_agent_is_allowed(&next->options, next->request, next->wish.wish.agent)) {
         return;
     }
     next->until_ms = reactor_now_ms(reactor) + (int64_t)next->wait_s * 1000;
@@ -535,14 +530,8 @@ void tasks_serve_next(struct tasks *tasks, struct http_request *request,
         .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
     struct board *board = tasks_board(tasks, request, protocol);
     if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
-        !request_options_read(&options, request) || !small_body_is_plain(&options, request)) {
-        return;
-    }
-    if (configuration_lifecycle(gateway->configuration, protocol) == PARLEY_LIFECYCLE_OFF) {
-        problem_respond_format(request, PROBLEM_NOT_FOUND,
-                               "This server decides on no claims (--%s off), so it hands out no "
-                               "tasks.",
-                               protocol->facts->mode->help.name);
+        !request_options_read(&options, request) || !small_body_is_plain(&options, request) ||
+        !task_claims_are_decided(&options, request)) {
         return;
     }
     if (tasks_are_queue(gateway, protocol)) {

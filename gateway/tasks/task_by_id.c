@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* One piece of work. Its keys are read from the bucket's leader, all at once, so that whatever any
- * gateway has answered for is seen; nothing is kept between requests. */
+/* One piece of work. Its keys are read from the bucket's leader, so that whatever any gateway has
+ * answered for is seen. */
 
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "board.h"
 #include "board_item.h"
@@ -14,53 +12,23 @@
 #include "query_options.h"
 #include "tasks.h"
 
-enum { KEY_BYTES_MAX = 512, VALUE_BYTES_MAX = 64 * 1024 };
+enum { READ_BYTES_MAX = 256 * 1024 }; /* of the arena: the facts, decoded */
 
 struct one {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
     struct http_request *request;
-    struct jetstream_request *asked[PARLEY_TASK_FACTS];
-    struct parley_bytes values[PARLEY_TASK_FACTS]; /* in the arena */
-    size_t awaited_reply_count;
+    struct fact_query query;
     struct parley_arena arena;
     char id[BOARD_ID_MAX];
 };
 
-/* A question and which of them it is. */
-struct place {
-    struct one *one;
-    enum parley_task_fact fact;
-};
-
-static void stop_asking(struct one *one) {
-    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
-        jetstream_request_cancel(one->asked[i]);
-        one->asked[i] = NULL;
-    }
-    one->awaited_reply_count = 0;
-}
-
 static void on_closed(void *state, bool is_complete) {
     struct one *one = state;
     (void)is_complete;
-    stop_asking(one);
+    fact_query_finish(&one->query);
     parley_arena_finish(&one->arena);
     free(one);
-}
-
-static void refuse(struct one *one, enum problem problem, const char *detail) {
-    stop_asking(one);
-    problem_respond(one->request, problem, detail);
-}
-
-static bool is_known(const struct one *one) {
-    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
-        if (one->values[i].data != NULL) {
-            return true;
-        }
-    }
-    return false;
 }
 
 /* All that was stored of it since its request can be read there. */
@@ -79,9 +47,11 @@ static void write_links(const struct one *one, const struct parley_task *work,
 }
 
 static void answer(struct one *one) {
+    const struct parley_task_kind *kind = one->protocol->tasks;
+    struct parley_bytes facts[PARLEY_TASK_FACTS];
     struct parley_task work;
     struct parley_buffer text;
-    if (!is_known(one)) {
+    if (!tasks_are_known(&one->query)) {
         problem_respond_format(
             one->request, PROBLEM_NOT_FOUND,
             "There is no task %s, or it is forgotten: the bucket `%s` has "
@@ -90,9 +60,12 @@ static void answer(struct one *one) {
             channel_find(one->gateway->configuration->channels, one->protocol)->fact_bucket);
         return;
     }
+    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
+        facts[i] = parley_bytes_of(one->query.values[kind->places[i]]);
+    }
     parley_buffer_init(&text);
-    enum parley_status status = one->protocol->tasks->read(
-        parley_bytes_of(one->id), one->values, clock_now_seconds() * 1000, &one->arena, &work);
+    enum parley_status status =
+        kind->read(parley_bytes_of(one->id), facts, clock_now_seconds() * 1000, &one->arena, &work);
     if (status == PARLEY_OK) {
         parley_buffer_char(&text, '{');
         board_item_write(one->protocol, &work, &text);
@@ -109,87 +82,40 @@ static void answer(struct one *one) {
     parley_buffer_finish(&text);
 }
 
-static void on_value(void *context, const struct jetstream_last *last) {
-    const struct place *place = context;
-    struct one *one = place->one;
-    one->asked[place->fact] = NULL;
-    if (last->found == JETSTREAM_LAST_NO_STREAM || last->found == JETSTREAM_LAST_UNKNOWN) {
-        refuse(one, PROBLEM_BUS_UNAVAILABLE,
-               "The task could not be looked up in NATS. Ask again later.");
-        return;
-    }
-    if (last->found == JETSTREAM_LAST_FOUND && last->payload.length <= VALUE_BYTES_MAX) {
-        const char *copy = parley_arena_copy(&one->arena, last->payload);
-        if (copy == NULL) {
-            refuse(one, PROBLEM_INTERNAL, "Out of memory.");
-            return;
-        }
-        one->values[place->fact] = (struct parley_bytes){copy, last->payload.length};
-    }
-    if (--one->awaited_reply_count == 0) {
+static void on_facts(struct fact_query *query) {
+    struct one *one = OWNER_OF(query, struct one, query);
+    if (query->has_failed) {
+        problem_respond(one->request, PROBLEM_BUS_UNAVAILABLE,
+                        "The task could not be looked up in NATS. Ask again later.");
+    } else {
         answer(one);
     }
 }
 
-static bool ask(struct one *one, enum parley_task_fact fact) {
-    const char *bucket =
-        channel_find(one->gateway->configuration->channels, one->protocol)->fact_bucket;
-    char stream[KEY_BYTES_MAX];
-    struct place *place = parley_arena_allocate(&one->arena, sizeof *place);
-    struct parley_buffer subject;
-    parley_buffer_init(&subject);
-    parley_buffer_format(&subject, "$KV.%s.", bucket);
-    one->protocol->tasks->write_key(parley_bytes_of(one->id), fact, &subject);
-    parley_buffer_char(&subject, '\0');
-    if (place != NULL && !subject.has_failed) {
-        snprintf(stream, sizeof stream, "KV_%s", bucket);
-        *place = (struct place){one, fact};
-        one->asked[fact] =
-            jetstream_last_ask(one->gateway->jetstream, stream, subject.data, on_value, place);
+/* Who asks does not wait for NATS to come back. */
+static void ask(struct one *one) {
+    struct gateway *gateway = one->gateway;
+    one->query.done = on_facts;
+    if (!tasks_open_query(&one->query, gateway_fact_store(gateway, one->protocol), one->protocol,
+                          one->id)) {
+        problem_respond(one->request, PROBLEM_INTERNAL, "Out of memory.");
+    } else if (!jetstream_is_ready(gateway->jetstream) || !fact_query_begin(&one->query, 0)) {
+        const char *trouble = jetstream_trouble(gateway->jetstream);
+        problem_respond(one->request, PROBLEM_BUS_UNAVAILABLE,
+                        trouble != NULL ? trouble : "NATS cannot be asked now. Ask again later.");
     }
-    parley_buffer_finish(&subject);
-    return one->asked[fact] != NULL;
-}
-
-static void ask_all(struct one *one) {
-    one->awaited_reply_count = PARLEY_TASK_FACTS;
-    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
-        if (!ask(one, (enum parley_task_fact)i)) {
-            const char *trouble = jetstream_trouble(one->gateway->jetstream);
-            refuse(one, PROBLEM_BUS_UNAVAILABLE,
-                   trouble != NULL ? trouble : "NATS cannot be asked now. Ask again later.");
-            return;
-        }
-    }
-}
-
-/* Lower case, as in the keys.  Returns: false: it is no id of this protocol. */
-static bool write_id(const struct parley_protocol *protocol, const char *id,
-                     char out[BOARD_ID_MAX]) {
-    struct parley_buffer key;
-    parley_buffer_init(&key);
-    const bool is_id = protocol->tasks->write_key(parley_bytes_of(id), PARLEY_TASK_REQUEST, &key) &&
-                       !key.has_failed && key.length < BOARD_ID_MAX;
-    if (is_id) {
-        memcpy(out, key.data, key.length);
-        out[key.length] = '\0';
-    }
-    parley_buffer_finish(&key);
-    return is_id;
 }
 
 static void serve(struct one *one, const char *id) {
     static const struct http_handler handler = {.closed = on_closed};
     struct http_request *request = one->request;
-    if (write_id(one->protocol, id, one->id)) {
-        parley_arena_init(&one->arena, 16 * VALUE_BYTES_MAX);
+    if (tasks_write_id(one->protocol, id, one->id)) {
+        parley_arena_init(&one->arena, READ_BYTES_MAX);
         http_request_serve(request, &handler, one);
-        ask_all(one);
+        ask(one);
     } else {
         free(one);
-        problem_respond_format(request, PROBLEM_NOT_FOUND,
-                               "`%.64s` is not the id of a task: that is the id of its request.",
-                               id);
+        tasks_refuse_id(request, id);
     }
 }
 

@@ -4,9 +4,9 @@
 /* /v1/{protocol}/tasks: work that one agent holds, for protocols that have such (parley/tasks.h).
  */
 
+#include "board.h"
 #include "gateway.h"
 
-struct board;
 struct waiters;
 
 /* Serves tasks on one reactor.  Owns: borrows all objects that it points to, which must outlive it.
@@ -28,6 +28,24 @@ void tasks_serve_list(struct tasks *tasks, struct http_request *request,
 /* POST …/tasks/next: the best open work for an agent, claimed in its name. */
 void tasks_serve_next(struct tasks *tasks, struct http_request *request,
                       const struct parley_protocol *protocol);
+
+/* POST …/tasks/{id}/extend, …/release: the agent that holds it asks for that. */
+void tasks_serve_change(struct tasks *tasks, struct http_request *request,
+                        const struct parley_protocol *protocol, const char *id,
+                        enum parley_task_change_kind kind);
+
+/* ---- shared by the files of this folder ---- */
+
+/* Writes an id in lower case, as in the keys.  Returns: false: it is no id of this protocol. */
+bool tasks_write_id(const struct parley_protocol *protocol, const char *id, char out[BOARD_ID_MAX]);
+/* Opens a query for all facts of a task; its values are by parley_task_kind.places.  Returns: false
+ * without memory. */
+bool tasks_open_query(struct fact_query *query, struct fact_store *store,
+                      const struct parley_protocol *protocol, const char *id) PARLEY_MUST_CHECK;
+/* Whether its answer says anything of the task. */
+bool tasks_are_known(const struct fact_query *query);
+/* Answers a request whose path has no id. */
+void tasks_refuse_id(struct http_request *request, const char *id);
 
 /* The board of the protocol, which reads its bucket from now on.  Returns: NULL: it cannot, or the
  * protocol has no work; the request is answered. */

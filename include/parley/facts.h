@@ -16,7 +16,12 @@
 struct parley_message;
 struct parley_option;
 
-#define PARLEY_FACT_KEYS_MAX 3
+#define PARLEY_FACT_KEYS_MAX 4
+
+/* A key that ends so is a series: its values are at `.2`, `.3` and so on in place of `.*`, created
+ * in that order, each once. The value of a series is that of its last key. Its first key is the one
+ * before it in the list, without which there are no others. */
+#define PARLEY_FACT_SERIES ".*"
 
 /* Whether earlier messages decide on this one (parley_facts_kind.decide). */
 enum parley_lifecycle {
@@ -35,9 +40,12 @@ struct parley_known_facts {
     bool is_unread; /* nothing is known of earlier messages */
     uint64_t sequences[PARLEY_FACT_KEYS_MAX]; /* with facts->of: where the last messages are
                                                  in their stream */
-    bool has_count;     /* of the decision on an earlier message of the same request … */
-    uint64_t count;     /* … which stands for all values */
-    const char *digest; /* of protocol->fingerprint of this message: hexadecimal */
+    bool has_count;           /* of the decision on an earlier message of the same request … */
+    uint64_t count;           /* … which stands for all values */
+    bool has_last;            /* PARLEY_DECISION_ASK_LAST was answered … */
+    struct parley_bytes last; /* … by this message; data NULL: there is none, or it is not known */
+    int64_t last_seconds;     /* … which was stored then; Unix time */
+    const char *digest;       /* of protocol->fingerprint of this message: hexadecimal */
     struct parley_bytes stored_stream; /* that has the message already, which was published straight
                                           to NATS; data NULL: it is not stored */
     uint64_t stored_sequence;          /* … its place there; 0: not known */
@@ -50,11 +58,17 @@ struct parley_decision {
     enum parley_decision_kind {
         PARLEY_DECISION_PUBLISH,
         PARLEY_DECISION_ASK_AGAIN, /* a key that should have a value may get it in a moment */
+        PARLEY_DECISION_ASK_LAST,  /* the last message on `last_subject` is to be read (known.last)
+                                    */
+        PARLEY_DECISION_PREPARE,   /* `fact_key` is created first; whether that is done or another
+                                      was quicker, the facts are read again, and decide anew */
         PARLEY_DECISION_REPEATED,  /* it is stored already: nothing is published */
         PARLEY_DECISION_REFUSED,   /* nothing is published */
     } kind;
 
-    /* PUBLISH. */
+    struct parley_bytes last_subject; /* ASK_LAST: with the protocol's name as its first token */
+
+    /* PUBLISH; PREPARE has the key and all of its members. */
     struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
                                          Idempotency-Key is; data NULL: as route.dedupe says */
     struct parley_bytes fact_key;     /* created once the message is stored; data NULL for none */
@@ -69,7 +83,8 @@ struct parley_decision {
      * known. */
     struct parley_bytes stream; /* data NULL: not known */
     uint64_t sequence;
-    struct parley_bytes members; /* of the receipt or the problem, each with a comma before it */
+    /* Of the receipt (PUBLISH, REPEATED) or the problem, each with a comma before it. */
+    struct parley_bytes members;
 
     /* REFUSED. */
     const char *problem; /* the name of one of protocol->problems, or "id-reused" */

@@ -129,9 +129,13 @@ enum parley_status parley_message_decide(struct parley_message *message,
                                          const struct parley_known_facts *known,
                                          struct parley_decision *out) PARLEY_MUST_CHECK;
 
-/* Appends the value of decision->fact_key: where the message is stored, and fact_members. */
+/* Appends the value of decision->fact_key: where the message is stored (`stream`: data NULL without
+ * a message, of PARLEY_DECISION_PREPARE), and fact_members. */
 void parley_decision_write_fact(const struct parley_decision *decision, struct parley_bytes stream,
                                 uint64_t sequence, struct parley_buffer *out);
+
+/* Whether a value that was written so is of the message that is stored there. */
+bool parley_fact_is_of(struct parley_bytes value, struct parley_bytes stream, uint64_t sequence);
 
 /* The message as its sender wrote it, before stamping; JSON without the white space between tokens.
  * Owns: out borrows from the message. */

@@ -13,13 +13,14 @@
 struct parley_protocol;
 
 /* A protocol has at most so many. */
-#define PARLEY_OPTIONS_MAX 4
+#define PARLEY_OPTIONS_MAX 8
 
 enum parley_option_type {
     PARLEY_OPTION_SWITCH, /* is_on */
     PARLEY_OPTION_CHOICE, /* number: the index of one of `choices` */
     PARLEY_OPTION_COUNT,  /* number */
-    PARLEY_OPTION_TEXT,   /* text; only a request gives one */
+    PARLEY_OPTION_TIME, /* number: a length of time in milliseconds; only the operator gives one */
+    PARLEY_OPTION_TEXT, /* text; only a request gives one */
 };
 
 /* The value of an option. All bits are 0: it was not given. */
@@ -52,7 +53,7 @@ struct parley_option {
     struct {
         const char *help;
         const char *fallback;      /* the default, as a user would write it */
-        uint64_t minimum, maximum; /* of a count */
+        uint64_t minimum, maximum; /* of a count or a time */
         bool is_reloadable;        /* SIGHUP changes it */
     } server;
 };

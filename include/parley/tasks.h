@@ -12,11 +12,17 @@
 #include <parley/bytes.h>
 #include <parley/status.h>
 
-/* The facts of a task, each at a key of its own: it was requested, an agent holds it, it
- * has ended. */
+struct parley_decision;
+struct parley_known_facts;
+struct parley_option;
+union parley_option_value;
+
+/* The facts of a task, each at a key of its own: it was requested, an agent claimed it first, who
+ * holds it since (a series, parley/facts.h), it has ended. */
 enum parley_task_fact {
     PARLEY_TASK_REQUEST,
     PARLEY_TASK_CLAIM,
+    PARLEY_TASK_TURN,
     PARLEY_TASK_END,
     PARLEY_TASK_FACTS
 };
@@ -26,10 +32,15 @@ enum parley_task_fact {
 struct parley_task {
     struct parley_bytes id, task, domain, from, to, holder, error, retry_of;
     struct parley_bytes requested_at, deadline, claimed_at, ended_at, retry_at; /* RFC 3339 */
-    struct parley_bytes claim_id; /* of the message by which it was claimed */
-    const char *state;            /* one of the kind's states, at the time that was given */
-    unsigned priority;            /* index into protocol->priorities */
+    struct parley_bytes until;      /* RFC 3339: after it another agent may claim it */
+    struct parley_bytes not_before; /* … before which no agent may, though none holds it */
+    struct parley_bytes claim_id;   /* of the message by which it was claimed */
+    const char *state;              /* one of the kind's states, at the time that was given */
+    unsigned priority;              /* index into protocol->priorities */
     bool has_priority, is_retryable, has_retryable;
+    uint64_t attempt;      /* how often it was claimed; 0: never */
+    bool has_lapsed;       /* `until` has passed: its holder was not heard of */
+    int64_t opens_at_ms;   /* it opens then by itself, Unix time; 0: it is open, or does not */
     bool is_open;          /* it may be claimed, until … */
     int64_t open_until_ms; /* … this time, Unix time; INT64_MAX: it has none */
     int64_t retry_at_ms;   /* `retry_at`, Unix time; 0: not known */
@@ -41,15 +52,28 @@ struct parley_task {
 /* What an agent says of its work on a task. */
 enum parley_task_report { PARLEY_TASK_PROGRESS, PARLEY_TASK_RESULT, PARLEY_TASK_FAILED };
 
+/* What an agent asks for without a message: the task that it holds for longer, or to give it back.
+ * Owns: everything is borrowed. */
+struct parley_task_change {
+    enum parley_task_change_kind { PARLEY_TASK_EXTEND, PARLEY_TASK_RELEASE } kind;
+    struct parley_bytes id, agent;
+    struct parley_bytes why; /* of a release; data NULL: it is not said */
+    int64_t seconds;         /* for how long it is held, or not given out; -1: as usual */
+    int64_t now_seconds;     /* Unix time */
+    const struct parley_known_facts *known;   /* values by parley_task_kind.places */
+    const union parley_option_value *options; /* of the protocol */
+};
+
 struct parley_task_kind {
     const char *const *states; /* NULL-terminated */
     const char *requests;      /* below the protocol's first token: the subjects of requests */
-    const char *lapsed;        /* the state of a task that was open until it was too late */
+    const char *expired;       /* the state of a task that was open until it was too late */
 
     /* Finds the task that a key of the facts is about, and the kind of fact.  Owns: `id` borrows
      * from the key.  Returns: false for a key of nothing. */
     bool (*key)(struct parley_bytes key, struct parley_bytes *id, enum parley_task_fact *fact);
-    /* Appends the key of a fact, without a NUL.  `id` in any case.  Returns: false: it is no id. */
+    /* Appends the key of a fact, without a NUL; of the turns that of the series.  `id` in any case.
+     * Returns: false: it is no id. */
     bool (*write_key)(struct parley_bytes id, enum parley_task_fact fact,
                       struct parley_buffer *out);
     /* Reads the facts (data NULL if there is none, or if it cannot be read). Returns:
@@ -58,8 +82,23 @@ struct parley_task_kind {
                                const struct parley_bytes facts[PARLEY_TASK_FACTS], int64_t now_ms,
                                struct parley_arena *arena,
                                struct parley_task *out) PARLEY_MUST_CHECK;
+    /* Decides on a change. PARLEY_DECISION_PREPARE: the key is to be created, and once that is done
+     * `members` are the answer; if another was quicker, the facts are read again, and decide anew.
+     * REPEATED: `members` are the answer. Else REFUSED.  Owns: the decision is in the arena. */
+    enum parley_status (*change)(const struct parley_task_change *change,
+                                 struct parley_arena *arena,
+                                 struct parley_decision *out) PARLEY_MUST_CHECK;
+    /* Where the facts are in parley_route.fact_keys. */
+    unsigned char places[PARLEY_TASK_FACTS];
     /* The domain to which a task of this name belongs. */
     struct parley_bytes (*domain)(struct parley_bytes task);
+    /* The options of the protocol, times and counts that the operator gives: for how long an agent
+     * holds a task, 0: permanently; and how often a task is given to one. */
+    const struct parley_option *lease, *attempts;
+    /* Appends the message by which a gateway ends a task that was given out as often as it may be.
+     * `to`: who requested it, data NULL: not known; `message_id` a UUID, `now` RFC 3339. */
+    void (*write_end)(struct parley_bytes id, struct parley_bytes to, const char *message_id,
+                      const char *now, struct parley_buffer *out);
     /* Appends the message by which `agent` claims a task: `message_id` a UUID, `now` RFC 3339. */
     void (*write_claim)(struct parley_bytes agent, struct parley_bytes id, const char *message_id,
                         const char *now, struct parley_buffer *out);

@@ -323,17 +323,40 @@ enum parley_status parley_message_decide(struct parley_message *message,
         return PARLEY_OK;
     }
     PARLEY_TRY(facts->decide(message, out));
+    if (out->last_subject.data != NULL && message->options.subject_prefix != NULL) {
+        PARLEY_TRY(prefix_subject(message, message->options.subject_prefix, &out->last_subject));
+    }
     return findings_locate(message);
 }
 
 void parley_decision_write_fact(const struct parley_decision *decision, struct parley_bytes stream,
                                 uint64_t sequence, struct parley_buffer *out) {
-    parley_buffer_text(out, "{\"stream\":");
-    parley_buffer_json(out, stream);
-    parley_buffer_text(out, ",\"seq\":");
-    parley_buffer_uint(out, sequence);
-    parley_buffer_append(out, decision->fact_members);
+    struct parley_bytes members = decision->fact_members;
+    parley_buffer_char(out, '{');
+    if (stream.data != NULL) {
+        parley_buffer_text(out, "\"stream\":");
+        parley_buffer_json(out, stream);
+        parley_buffer_text(out, ",\"seq\":");
+        parley_buffer_uint(out, sequence);
+    } else if (members.length > 0) {
+        members = (struct parley_bytes){members.data + 1, members.length - 1};
+    }
+    parley_buffer_append(out, members);
     parley_buffer_char(out, '}');
+}
+
+/* Up to the members: another gateway may have written them. */
+bool parley_fact_is_of(struct parley_bytes value, struct parley_bytes stream, uint64_t sequence) {
+    const struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
+    struct parley_buffer own;
+    parley_buffer_init(&own);
+    parley_decision_write_fact(&decision, stream, sequence, &own);
+    const size_t length = own.length - 1; /* without the brace */
+    const bool is_own = !own.has_failed && value.length > length &&
+                        memcmp(own.data, value.data, length) == 0 &&
+                        (value.data[length] == ',' || value.data[length] == '}');
+    parley_buffer_finish(&own);
+    return is_own;
 }
 
 enum parley_status parley_message_as_sent(struct parley_message *message,

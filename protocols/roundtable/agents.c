@@ -6,6 +6,7 @@
 #include <parley/agents.h>
 
 #include "json_members.h"
+#include "json_reader.h"
 #include "roundtable.h"
 
 static enum parley_status report(const struct parley_agent_report *of, struct parley_buffer *out) {
@@ -58,3 +59,51 @@ const struct parley_agents roundtable_agents = {
     .option_wants = "a capability, or how some begin, such as security.*",
     .matches = matches,
 };
+
+/* ---- whether it is at work ---- */
+
+enum beat_member { BEAT_ROOT, BEAT_OTHER, BEAT_PAYLOAD, BEAT_COUNT };
+
+struct beat {
+    enum beat_member next; /* whose value comes next */
+    bool is_in_payload, is_idle;
+};
+
+static bool on_beat_value(void *context, const struct parley_value *value) {
+    struct beat *beat = context;
+    if (beat->next == BEAT_COUNT) {
+        beat->is_idle = value->kind == PARLEY_NUMBER && value->number == 0;
+        return false;
+    }
+    const bool is_wanted = beat->next != BEAT_OTHER && value->kind == PARLEY_OBJECT;
+    beat->is_in_payload = beat->is_in_payload || (is_wanted && beat->next == BEAT_PAYLOAD);
+    return is_wanted;
+}
+
+static bool on_beat_key(void *context, struct parley_bytes key) {
+    struct beat *beat = context;
+    beat->next = BEAT_OTHER;
+    if (beat->is_in_payload && parley_bytes_equal(key, PARLEY_BYTES("activeTaskCount"))) {
+        beat->next = BEAT_COUNT;
+    } else if (!beat->is_in_payload && parley_bytes_equal(key, PARLEY_BYTES("payload"))) {
+        beat->next = BEAT_PAYLOAD;
+    }
+    return beat->next != BEAT_OTHER;
+}
+
+static void on_beat_leave(void *context, size_t count) {
+    (void)count;
+    ((struct beat *)context)->is_in_payload = false;
+}
+
+enum parley_status roundtable_is_at_work(struct parley_bytes heartbeat, struct parley_arena *arena,
+                                         bool *out) {
+    struct beat beat = {.next = BEAT_ROOT};
+    const struct json_events events = {
+        .context = &beat, .value = on_beat_value, .key = on_beat_key, .leave = on_beat_leave};
+    struct json_fault fault;
+    const enum json_reader_result result =
+        json_reader_read(heartbeat, &events, arena, NULL, &fault);
+    *out = result == JSON_READER_READ && !beat.is_idle;
+    return result == JSON_READER_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
+}

@@ -1,207 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Decides on a message by the facts of its task (docs/protocols/roundtable.md#lifecycle).
- * They are asked in the order end, claim, request: a task that is over stays over, whichever agent
+ * They are asked in the order end, turn, request: a task that is over stays over, whichever agent
  * held it; one that is claimed is the holder's, whatever its request says.
  *
  * A message that is already stored, which its sender published straight to NATS, is decided by the
- * same rows: one that would have been refused leaves no fact. */
-
-#include "fact.h"
+ * same rows, at the time at which it was stored: one that would have been refused leaves no fact.
+ */
 
 #include <strings.h>
 
-#include "findings.h"
-#include "roundtable.h"
+#include "task_decision.h"
 #include "text.h"
 
-struct deciding {
-    struct parley_message *message;
-    const struct parley_known_facts *known;
-    struct roundtable_task task;
-    struct parley_bytes id, from; /* of the task, in lower case; of the message */
-    struct parley_decision *out;
-};
-
-/* ---- texts ---- */
-
-/* Moves a text into the arena. */
-static enum parley_status keep(struct deciding *deciding, struct parley_buffer *text,
-                               struct parley_bytes *out) {
-    enum parley_status status = parley_buffer_status(text);
-    if (status == PARLEY_OK) {
-        out->data = parley_arena_copy(&deciding->message->arena, parley_buffer_bytes(text));
-        out->length = text->length;
-        status = out->data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
-    }
-    parley_buffer_finish(text);
-    return status;
-}
-
-/* Writes "NAME" as JSON, or the word for an unknown one. */
-static void write_or(struct parley_buffer *out, struct parley_bytes text, const char *otherwise) {
-    if (text.data != NULL) {
-        parley_buffer_json(out, text);
-    } else {
-        parley_buffer_text(out, otherwise);
-    }
-}
-
-static void write_member(struct parley_buffer *out, const char *name, struct parley_bytes text) {
-    parley_buffer_format(out, ",\"%s\":", name);
-    write_or(out, text, "null");
-}
-
-static struct parley_bytes holder_of(const struct deciding *deciding) {
-    return roundtable_fact_text(&deciding->task.claim, ROUNDTABLE_MEMBER_HOLDER);
-}
-
-static struct parley_bytes addressee_of(const struct deciding *deciding) {
-    return roundtable_fact_text(&deciding->task.request, ROUNDTABLE_MEMBER_TO);
-}
-
-static struct parley_bytes state_of(const struct deciding *deciding) {
-    return roundtable_task_state(&deciding->task, deciding->message->options.now_seconds);
-}
-
-static void say_held(const struct deciding *deciding, struct parley_buffer *out) {
-    parley_buffer_text(out, "the task is held by ");
-    write_or(out, holder_of(deciding), "an agent that is not known");
-}
-
-static void say_over(const struct deciding *deciding, struct parley_buffer *out) {
-    const struct parley_bytes state = state_of(deciding);
-    parley_buffer_text(out, "the task is over");
-    if (state.data != NULL) {
-        parley_buffer_text(out, ": it has ");
-        parley_buffer_append(out, state);
-    }
-}
-
-static void say_given(const struct deciding *deciding, struct parley_buffer *out) {
-    parley_buffer_text(out, "the task was given to ");
-    parley_buffer_json(out, addressee_of(deciding));
-}
-
-static void say_unknown(const struct deciding *deciding, struct parley_buffer *out) {
-    (void)deciding;
-    parley_buffer_text(out, "no task.request with this id is known");
-}
-
-/* ---- violations of the lifecycle ---- */
-
-static void write_holder(const struct deciding *deciding, struct parley_buffer *out) {
-    write_member(out, "holder", holder_of(deciding));
-    write_member(out, "claimed_at",
-                 roundtable_fact_text(&deciding->task.claim, ROUNDTABLE_MEMBER_AT));
-}
-
-static void write_state(const struct deciding *deciding, struct parley_buffer *out) {
-    write_member(out, "state", state_of(deciding));
-}
-
-static void write_addressee(const struct deciding *deciding, struct parley_buffer *out) {
-    write_member(out, "to", addressee_of(deciding));
-}
-
-/* A reason against a message: the warning that it gets, and the problem where it is refused. */
-struct objection {
-    enum roundtable_spanning_rule warning;
-    enum roundtable_field field; /* where the warning is reported */
-    const char *problem, *advice;
-    void (*say)(const struct deciding *deciding, struct parley_buffer *out);
-    void (*write_members)(const struct deciding *deciding, struct parley_buffer *out);
-    enum roundtable_fact_place fact; /* whose message is the reason */
-};
-
-static const struct objection is_claimed = {
-    .problem = "already-claimed",
-    .advice = "The claim was not stored: take another task.",
-    .say = say_held,
-    .write_members = write_holder,
-    .fact = ROUNDTABLE_FACT_CLAIM,
-};
-static const struct objection is_unknown = {
-    .warning = ROUNDTABLE_RT_201,
-    .field = ROUNDTABLE_CORRELATION_ID,
-    .say = say_unknown,
-};
-static const struct objection is_held = {
-    .warning = ROUNDTABLE_RT_202,
-    .field = ROUNDTABLE_FROM,
-    .problem = "not-holder",
-    .advice = "The message was not stored: only the holder and the requester can report on the "
-              "task.",
-    .say = say_held,
-    .write_members = write_holder,
-    .fact = ROUNDTABLE_FACT_CLAIM,
-};
-static const struct objection is_over = {
-    .warning = ROUNDTABLE_RT_203,
-    .field = ROUNDTABLE_CORRELATION_ID,
-    .problem = "task-over",
-    .advice = "The message was not stored. To try the task again, request it with a new id and "
-              "this one as its correlationId.",
-    .say = say_over,
-    .write_members = write_state,
-    .fact = ROUNDTABLE_FACT_END,
-};
-static const struct objection is_given = {
-    .problem = "not-addressee",
-    .advice = "The claim was not stored: take another task.",
-    .say = say_given,
-    .write_members = write_addressee,
-    .fact = ROUNDTABLE_FACT_REQUEST,
-};
-
-/* Names the message of a fact, if its place is known. */
-static void name_place(struct parley_decision *out, const struct roundtable_fact *fact) {
-    const uint64_t sequence = roundtable_fact_sequence(fact, ROUNDTABLE_MEMBER_SEQ);
-    const struct parley_bytes stream = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_STREAM);
-    if (stream.data != NULL && sequence != 0) {
-        out->stream = stream;
-        out->sequence = sequence;
-    }
-}
-
-static const struct roundtable_fact *fact_at(const struct deciding *deciding,
-                                             enum roundtable_fact_place place) {
-    const struct roundtable_task *task = &deciding->task;
-    return place == ROUNDTABLE_FACT_END     ? &task->end
-           : place == ROUNDTABLE_FACT_CLAIM ? &task->claim
-                                            : &task->request;
-}
-
-static enum parley_status refuse(struct deciding *deciding, const struct objection *objection) {
-    struct parley_decision *out = deciding->out;
-    struct parley_buffer text;
-    out->kind = PARLEY_DECISION_REFUSED;
-    out->problem = objection->problem;
-    name_place(out, fact_at(deciding, objection->fact));
-    parley_buffer_init(&text);
-    objection->say(deciding, &text);
-    if (text.length > 0) {
-        text.data[0] = 'T'; /* a sentence: all of them begin with "the" */
-    }
-    parley_buffer_text(&text, ". ");
-    parley_buffer_text(&text, objection->advice);
-    PARLEY_TRY(keep(deciding, &text, &out->detail));
-    parley_buffer_init(&text);
-    objection->write_members(deciding, &text);
-    return keep(deciding, &text, &out->members);
-}
-
-static enum parley_status warn(struct deciding *deciding, const struct objection *objection) {
-    struct parley_message *message = deciding->message;
-    struct parley_buffer text;
-    struct parley_bytes said = {0};
-    parley_buffer_init(&text);
-    objection->say(deciding, &text);
-    PARLEY_TRY(keep(deciding, &text, &said));
-    const struct parley_finding finding = {.path = message->protocol->fields[objection->field],
-                                           .message = said.data,
-                                           .offset = message->values[objection->field].offset};
-    return findings_report(message, objection->warning, finding);
+static bool is_off(const struct deciding *deciding) {
+    return roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF;
 }
 
 static bool is_strict(const struct deciding *deciding) {
@@ -210,7 +23,8 @@ static bool is_strict(const struct deciding *deciding) {
 
 /* Without a fact: it changes nothing of the task. */
 static enum parley_status object(struct deciding *deciding, const struct objection *objection) {
-    return is_strict(deciding) ? refuse(deciding, objection) : warn(deciding, objection);
+    return is_strict(deciding) ? deciding_refuse(deciding, objection)
+                               : deciding_warn(deciding, objection);
 }
 
 /* ---- messages that are published ---- */
@@ -225,33 +39,63 @@ static uint64_t request_sequence(const struct deciding *deciding) {
     return roundtable_fact_sequence(&deciding->task.request, ROUNDTABLE_MEMBER_SEQ);
 }
 
+static int64_t lease_end(const struct deciding *deciding) {
+    const int64_t lease = deciding_lease(deciding);
+    return lease > 0 && deciding->now_seconds > 0 ? deciding->now_seconds + lease : 0;
+}
+
+/* Turn 1, or the one that follows the last one. */
 static void write_claim(const struct deciding *deciding, struct parley_buffer *out) {
-    roundtable_fact_write_claim(deciding->message, request_sequence(deciding), out);
+    const struct roundtable_turn *turn = &deciding->turn;
+    const struct roundtable_claim claim = {.number = turn->is_there ? turn->number + 1 : 1,
+                                           .attempt = turn->is_there ? turn->attempt + 1 : 1,
+                                           .request = request_sequence(deciding),
+                                           .until = lease_end(deciding),
+                                           .why = deciding->holding == ROUNDTABLE_LAPSED ? "lapsed"
+                                                                                         : NULL};
+    roundtable_turn_write_claim(deciding->message, &claim, out);
 }
 
 static void write_end(const struct deciding *deciding, struct parley_buffer *out) {
     roundtable_fact_write_end(deciding->message, request_sequence(deciding), out);
 }
 
-/* `prefix` NULL: the id of the message is as its route says. `suffix` NULL: the request's own key.
- */
+/* `prefix` NULL: the id of the message is as its route says. `number`: of the turn that it is, 0:
+ * it is the only one with that prefix. */
+static enum parley_status name_message(struct deciding *deciding, const char *prefix,
+                                       uint64_t number) {
+    struct parley_buffer text;
+    if (prefix == NULL) {
+        return PARLEY_OK;
+    }
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, prefix);
+    parley_buffer_append(&text, deciding->id);
+    if (number != 0) {
+        parley_buffer_char(&text, ':');
+        parley_buffer_uint(&text, number);
+    }
+    return deciding_keep(deciding, &text, &deciding->out->message_id);
+}
+
+/* `suffix` NULL: the request's own key. */
 static enum parley_status publish(struct deciding *deciding, const char *prefix, const char *suffix,
                                   write_fact_fn *write) {
     struct parley_decision *out = deciding->out;
     struct parley_buffer text;
-    if (prefix != NULL) {
-        parley_buffer_init(&text);
-        parley_buffer_text(&text, prefix);
-        parley_buffer_append(&text, deciding->id);
-        PARLEY_TRY(keep(deciding, &text, &out->message_id));
-    }
+    PARLEY_TRY(name_message(deciding, prefix, 0));
     parley_buffer_init(&text);
     write(deciding, &text);
-    PARLEY_TRY(keep(deciding, &text, &out->fact_members));
-    out->fact_key = suffix == NULL ? deciding->id
-                                   : TEXT_JOIN(&deciding->message->arena, deciding->id,
-                                               parley_bytes_of(suffix));
+    PARLEY_TRY(deciding_keep(deciding, &text, &out->fact_members));
+    out->fact_key = suffix == NULL
+                        ? deciding->id
+                        : TEXT_JOIN(deciding->arena, deciding->id, parley_bytes_of(suffix));
     return out->fact_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static bool is_same_id(struct parley_bytes id, struct parley_bytes other) {
+    return id.data != NULL && other.data != NULL && id.length == other.length &&
+           strncasecmp(id.data, other.data, id.length) == 0;
 }
 
 static enum parley_status ask_again(struct deciding *deciding) {
@@ -261,7 +105,7 @@ static enum parley_status ask_again(struct deciding *deciding) {
 
 static enum parley_status repeat(struct deciding *deciding, const struct roundtable_fact *first) {
     deciding->out->kind = PARLEY_DECISION_REPEATED;
-    name_place(deciding->out, first);
+    deciding_name_place(deciding->out, first);
     return PARLEY_OK;
 }
 
@@ -282,7 +126,7 @@ static bool is_same_request(const struct deciding *deciding) {
     const struct parley_bytes digest =
         roundtable_fact_text(&deciding->task.request, ROUNDTABLE_MEMBER_DIGEST);
     struct parley_decision place = {0};
-    name_place(&place, &deciding->task.request);
+    deciding_name_place(&place, &deciding->task.request);
     return digest.data != NULL && place.stream.data != NULL &&
            parley_bytes_equal(digest, parley_bytes_of(deciding->known->digest));
 }
@@ -293,7 +137,7 @@ static enum parley_status refuse_id(struct deciding *deciding,
     struct parley_buffer text;
     out->kind = PARLEY_DECISION_REFUSED;
     out->problem = "id-reused";
-    name_place(out, first);
+    deciding_name_place(out, first);
     parley_buffer_init(&text);
     parley_buffer_text(&text, "This id was used before for another ");
     parley_buffer_text(&text, first == &deciding->task.request ? "message" : "task");
@@ -305,15 +149,15 @@ static enum parley_status refuse_id(struct deciding *deciding,
         parley_buffer_append(&text, out->stream);
     }
     parley_buffer_text(&text, ". This one was not stored: send it with a new id.");
-    return keep(deciding, &text, &out->detail);
+    return deciding_keep(deciding, &text, &out->detail);
 }
 
 static enum parley_status repeat_request(struct deciding *deciding) {
     struct parley_buffer text;
     PARLEY_TRY(repeat(deciding, &deciding->task.request));
     parley_buffer_init(&text);
-    write_state(deciding, &text);
-    return keep(deciding, &text, &deciding->out->members);
+    deciding_write_state(deciding, &text);
+    return deciding_keep(deciding, &text, &deciding->out->members);
 }
 
 /* The fact of a gateway that knew a request which the bucket no longer has. */
@@ -328,7 +172,7 @@ static const struct roundtable_fact *trace_of_request(const struct deciding *dec
 static enum parley_status decide_request(struct deciding *deciding) {
     const struct roundtable_fact *request = &deciding->task.request;
     const struct roundtable_fact *trace = trace_of_request(deciding);
-    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF) {
+    if (is_off(deciding)) {
         return publish(deciding, NULL, NULL, write_request);
     }
     if (!request->is_there && trace == NULL) {
@@ -352,16 +196,28 @@ static enum parley_status decide_request(struct deciding *deciding) {
 
 static bool has_ended_or_expired(const struct deciding *deciding) {
     return deciding->task.end.is_there ||
-           roundtable_task_has_expired(&deciding->task, deciding->message->options.now_seconds);
-}
-
-static bool is_holder(const struct deciding *deciding) {
-    return deciding->task.claim.is_there && parley_bytes_equal(holder_of(deciding), deciding->from);
+           roundtable_task_has_expired(&deciding->task, deciding->now_seconds);
 }
 
 static bool is_for_another(const struct deciding *deciding) {
-    const struct parley_bytes to = addressee_of(deciding);
+    const struct parley_bytes to = deciding_addressee(deciding);
     return to.data != NULL && !parley_bytes_equal(to, deciding->from);
+}
+
+static const char claim_prefix[] = "claim:";
+
+static enum parley_status say_attempt(struct deciding *deciding, uint64_t attempt) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, ",\"attempt\":");
+    parley_buffer_uint(&text, attempt);
+    const int64_t until = lease_end(deciding);
+    if (until != 0) {
+        char time[TEXT_TIME_SIZE];
+        text_write_unix_time((double)until, time);
+        parley_buffer_format(&text, ",\"until\":\"%s\"", time);
+    }
+    return deciding_keep(deciding, &text, &deciding->out->members);
 }
 
 static enum parley_status decide_first_claim(struct deciding *deciding) {
@@ -370,12 +226,90 @@ static enum parley_status decide_first_claim(struct deciding *deciding) {
         return ask_again(deciding);
     }
     if (is_known && is_for_another(deciding)) {
-        return refuse(deciding, &is_given);
+        return deciding_refuse(deciding, &objection_given);
     }
     if (!is_known) {
-        PARLEY_TRY(warn(deciding, &is_unknown));
+        PARLEY_TRY(deciding_warn(deciding, &objection_unknown));
     }
-    return publish(deciding, "claim:", "claim", write_claim);
+    PARLEY_TRY(say_attempt(deciding, 1));
+    return publish(deciding, claim_prefix, "claim", write_claim);
+}
+
+static bool is_due(const struct deciding *deciding) {
+    return deciding->turn.not_before <= (double)deciding->now_seconds;
+}
+
+/* The holder's heartbeats extend its lease, until `task-max` after its claim.  `out_until`: until
+ * when, Unix time; 0: they do not. */
+static enum parley_status read_heartbeat(struct deciding *deciding, int64_t *out_until) {
+    const struct parley_known_facts *known = deciding->known;
+    const int64_t until = known->last_seconds + deciding_lease(deciding);
+    const uint64_t longest = deciding->options[ROUNDTABLE_OPTION_TASK_MAX].number / 1000;
+    bool is_at_work = false;
+    double claimed_at;
+    *out_until = 0;
+    if (known->last.data == NULL || until <= deciding->now_seconds ||
+        deciding->turn.claimed_at.data == NULL ||
+        !text_unix_time(deciding->turn.claimed_at, &claimed_at) ||
+        (double)deciding->now_seconds >= claimed_at + (double)longest) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(roundtable_is_at_work(known->last, deciding->arena, &is_at_work));
+    *out_until = is_at_work ? until : 0;
+    return PARLEY_OK;
+}
+
+/* Before a lapsed task is taken from its holder, the holder's last heartbeat is read. */
+static enum parley_status decide_unless_alive(struct deciding *deciding,
+                                              enum parley_status (*otherwise)(struct deciding *)) {
+    struct parley_decision *out = deciding->out;
+    int64_t until;
+    if (deciding_lease(deciding) == 0 || deciding->turn.holder.data == NULL) {
+        return otherwise(deciding);
+    }
+    if (!deciding->known->has_last) {
+        out->kind = PARLEY_DECISION_ASK_LAST;
+        out->last_subject = roundtable_heartbeat_subject(deciding->arena, deciding->turn.holder);
+        return out->last_subject.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+    }
+    PARLEY_TRY(read_heartbeat(deciding, &until));
+    return until != 0 ? deciding_extend(deciding, until, "heartbeat") : otherwise(deciding);
+}
+
+/* The task was claimed before, and is open again. */
+static enum parley_status decide_later_claim(struct deciding *deciding) {
+    const struct roundtable_turn *turn = &deciding->turn;
+    struct parley_buffer key;
+    if (is_for_another(deciding)) {
+        return deciding_refuse(deciding, &objection_given);
+    }
+    if (turn->attempt >= deciding->options[ROUNDTABLE_OPTION_TASK_ATTEMPTS].number) {
+        return deciding_refuse(deciding, &objection_used_up);
+    }
+    if (deciding->holding == ROUNDTABLE_OPEN_AGAIN && !is_due(deciding)) {
+        return deciding_refuse(deciding, &objection_early);
+    }
+    PARLEY_TRY(say_attempt(deciding, turn->attempt + 1));
+    PARLEY_TRY(publish(deciding, NULL, NULL, write_claim));
+    PARLEY_TRY(name_message(deciding, claim_prefix, turn->number + 1));
+    parley_buffer_init(&key);
+    roundtable_turn_write_key(deciding->id, turn->number + 1, &key);
+    return deciding_keep(deciding, &key, &deciding->out->fact_key);
+}
+
+/* Another message of the holder itself is its next attempt. */
+static enum parley_status decide_take_over(struct deciding *deciding) {
+    return deciding_is_holder(deciding) ? decide_later_claim(deciding)
+                                        : decide_unless_alive(deciding, decide_later_claim);
+}
+
+/* The agent holds the task: its claim is the first one's repetition. */
+static enum parley_status repeat_claim(struct deciding *deciding) {
+    PARLEY_TRY(repeat(deciding, deciding->turn.fact));
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    deciding_write_turn(deciding, &text);
+    return deciding_keep(deciding, &text, &deciding->out->members);
 }
 
 /* Claims and ends that were published straight to NATS are read by different consumers, so that an
@@ -389,21 +323,38 @@ static bool was_made_before_the_end(const struct deciding *deciding) {
            known->stored_sequence < roundtable_fact_sequence(end, ROUNDTABLE_MEMBER_SEQ);
 }
 
+/* The claim by which the task is held, sent again. Another one of the same agent is another
+ * attempt: so a worker that dies of a task and starts again uses its attempts up. */
+static bool is_same_claim(const struct deciding *deciding) {
+    const struct parley_bytes id =
+        roundtable_fact_text(deciding->turn.fact, ROUNDTABLE_MEMBER_CLAIM);
+    return is_same_id(id, parley_message_text(deciding->message, ROUNDTABLE_ID));
+}
+
 static enum parley_status decide_claim(struct deciding *deciding) {
-    const struct roundtable_fact *claim = &deciding->task.claim;
-    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF) {
+    if (is_off(deciding)) {
         return PARLEY_OK;
     }
     if (was_made_before_the_end(deciding)) {
         deciding->task.end = (struct roundtable_fact){0};
     }
     if (has_ended_or_expired(deciding)) {
-        return refuse(deciding, &is_over);
+        return deciding_refuse(deciding, &objection_over);
     }
-    if (!claim->is_there) {
+    switch (deciding->holding) {
+    case ROUNDTABLE_NEVER_CLAIMED:
         return decide_first_claim(deciding);
+    case ROUNDTABLE_HELD:
+        return deciding_is_holder(deciding) ? repeat_claim(deciding)
+                                            : deciding_refuse(deciding, &objection_claimed);
+    case ROUNDTABLE_LAPSED:
+        return deciding_is_holder(deciding) && is_same_claim(deciding)
+                   ? deciding_extend(deciding, lease_end(deciding), "claim")
+                   : decide_take_over(deciding);
+    case ROUNDTABLE_OPEN_AGAIN:
+        break;
     }
-    return is_holder(deciding) ? repeat(deciding, claim) : refuse(deciding, &is_claimed);
+    return decide_later_claim(deciding);
 }
 
 /* ---- task.progress, task.result, task.failed ---- */
@@ -420,9 +371,20 @@ static bool is_the_end(const struct deciding *deciding) {
     const struct parley_bytes id = roundtable_fact_text(end, ROUNDTABLE_MEMBER_END);
     const struct parley_bytes type = roundtable_fact_text(end, ROUNDTABLE_MEMBER_TYPE);
     const struct parley_bytes own = parley_message_text(deciding->message, ROUNDTABLE_ID);
-    return id.data != NULL && own.data != NULL && id.length == own.length &&
-           strncasecmp(id.data, own.data, id.length) == 0 &&
+    return is_same_id(id, own) &&
            parley_bytes_equal(type, parley_message_text(deciding->message, ROUNDTABLE_TYPE));
+}
+
+/* Whether it was given out as often as it may be, and no agent holds it. */
+static bool is_spent(const struct deciding *deciding) {
+    return (deciding->holding == ROUNDTABLE_LAPSED || deciding->holding == ROUNDTABLE_OPEN_AGAIN) &&
+           deciding->turn.attempt >= deciding->options[ROUNDTABLE_OPTION_TASK_ATTEMPTS].number;
+}
+
+/* A gateway says that a task has failed whose workers are not heard of. */
+static bool is_of_gateway(const struct deciding *deciding) {
+    return deciding->message->type == ROUNDTABLE_FAILED && is_spent(deciding) &&
+           parley_bytes_equal(deciding->from, PARLEY_BYTES(ROUNDTABLE_GATEWAY));
 }
 
 static bool is_unheard_of(const struct roundtable_task *task) {
@@ -433,10 +395,32 @@ static bool is_unheard_of(const struct roundtable_task *task) {
  * of the requester, or to know that there is such a task. */
 static bool awaits_request(const struct deciding *deciding, bool is_end) {
     const struct roundtable_task *task = &deciding->task;
-    const bool is_off = roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF;
-    const bool is_of_another = task->claim.is_there && !is_holder(deciding) && !task->end.is_there;
-    const bool is_needed = is_end || is_of_another || (is_unheard_of(task) && !is_off);
+    const bool is_of_another =
+        deciding_has_holder(deciding) && !deciding_is_holder(deciding) && !task->end.is_there;
+    const bool is_needed = is_end || is_of_another || (is_unheard_of(task) && !is_off(deciding));
     return is_needed && !task->request.is_there && !deciding->known->is_final;
+}
+
+/* A report shows that the holder works. Past its time it first takes its next turn, for which
+ * another agent may have been quicker; before that it does so for a progress that comes when less
+ * than half of the lease is left. */
+static bool needs_extending(const struct deciding *deciding, bool is_end) {
+    const struct roundtable_turn *turn = &deciding->turn;
+    const double half = (double)deciding_lease(deciding) / 2;
+    const double left = turn->until - (double)deciding->now_seconds;
+    return deciding_is_holder(deciding) &&
+           (deciding->holding == ROUNDTABLE_LAPSED ||
+            (!is_end && turn->has_until && lease_end(deciding) != 0 && left < half));
+}
+
+static enum parley_status give_up(struct deciding *deciding) {
+    return publish(deciding, "lapsed:", "end", write_end);
+}
+
+/* A gateway ends a task, unless its last holder lives. */
+static enum parley_status decide_given_up(struct deciding *deciding) {
+    return deciding->holding == ROUNDTABLE_LAPSED ? decide_unless_alive(deciding, give_up)
+                                                  : give_up(deciding);
 }
 
 static enum parley_status decide_report(struct deciding *deciding) {
@@ -444,23 +428,28 @@ static enum parley_status decide_report(struct deciding *deciding) {
     const bool is_end = deciding->message->type != ROUNDTABLE_PROGRESS;
     const bool is_late = task->end.is_there && !is_the_end(deciding);
     if (is_late && is_strict(deciding)) {
-        return refuse(deciding, &is_over);
+        return deciding_refuse(deciding, &objection_over);
     }
     if (awaits_request(deciding, is_end)) {
         return ask_again(deciding);
     }
-    if (roundtable_lifecycle(&deciding->message->options) == PARLEY_LIFECYCLE_OFF ||
-        is_the_end(deciding)) {
+    if (is_off(deciding) || is_the_end(deciding)) {
         return PARLEY_OK;
     }
     if (is_late || (has_ended_or_expired(deciding) && !(is_end && is_requester(deciding)))) {
-        return object(deciding, &is_over);
+        return object(deciding, &objection_over);
     }
-    if (task->claim.is_there && !is_holder(deciding) && !is_requester(deciding)) {
-        return object(deciding, &is_held);
+    if (is_of_gateway(deciding)) {
+        return decide_given_up(deciding);
+    }
+    if (deciding_has_holder(deciding) && !deciding_is_holder(deciding) && !is_requester(deciding)) {
+        return object(deciding, &objection_held);
+    }
+    if (needs_extending(deciding, is_end)) {
+        return deciding_extend(deciding, lease_end(deciding), is_end ? "report" : "progress");
     }
     if (is_unheard_of(task)) {
-        PARLEY_TRY(warn(deciding, &is_unknown));
+        PARLEY_TRY(deciding_warn(deciding, &objection_unknown));
     }
     return is_end ? publish(deciding, NULL, "end", write_end) : PARLEY_OK;
 }
@@ -469,6 +458,9 @@ enum parley_status roundtable_decide(struct parley_message *message, struct parl
     static const struct parley_known_facts nothing = {.is_final = true, .digest = ""};
     const struct parley_known_facts *known = message->options.known;
     struct deciding deciding = {.message = message,
+                                .arena = &message->arena,
+                                .options = message->options.values,
+                                .now_seconds = message->options.now_seconds,
                                 .known = known != NULL ? known : &nothing,
                                 .from = parley_message_text(message, ROUNDTABLE_FROM),
                                 .out = out};
@@ -477,7 +469,7 @@ enum parley_status roundtable_decide(struct parley_message *message, struct parl
     }
     deciding.id = roundtable_task_id(message);
     PARLEY_TRY(deciding.id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
-    PARLEY_TRY(roundtable_task_read(deciding.known->values, &message->arena, &deciding.task));
+    PARLEY_TRY(deciding_read(&deciding));
     switch ((enum roundtable_type)message->type) {
     case ROUNDTABLE_REQUEST:
         return decide_request(&deciding);

@@ -5,11 +5,13 @@
 
 #include "fact.h"
 
+#include <inttypes.h>
 #include <math.h>
 
 #include "fact_value.h"
 #include "roundtable.h"
 #include "text.h"
+#include "turn.h"
 
 enum {
     VALUE_BYTES_MAX = 8192, /* a larger value is not one that parley wrote */
@@ -69,6 +71,12 @@ static const struct {
     [ROUNDTABLE_MEMBER_DIGEST] = {"digest", PARLEY_STRING, is_short},
     [ROUNDTABLE_MEMBER_HOLDER] = {"holder", PARLEY_STRING, is_agent},
     [ROUNDTABLE_MEMBER_CLAIM] = {"claim", PARLEY_STRING, is_uuid},
+    [ROUNDTABLE_MEMBER_N] = {"n", PARLEY_NUMBER, NULL},
+    [ROUNDTABLE_MEMBER_KIND] = {"kind", PARLEY_STRING, is_short},
+    [ROUNDTABLE_MEMBER_ATTEMPT] = {"attempt", PARLEY_NUMBER, NULL},
+    [ROUNDTABLE_MEMBER_UNTIL] = {"until", PARLEY_STRING, text_is_time},
+    [ROUNDTABLE_MEMBER_NOT_BEFORE] = {"not_before", PARLEY_STRING, text_is_time},
+    [ROUNDTABLE_MEMBER_CLAIMED_AT] = {"claimed_at", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_STATE] = {"state", PARLEY_STRING, is_end_state},
     [ROUNDTABLE_MEMBER_TYPE] = {"type", PARLEY_STRING, is_type},
     [ROUNDTABLE_MEMBER_END] = {"end", PARLEY_STRING, is_uuid},
@@ -126,6 +134,7 @@ enum parley_status roundtable_task_read(const struct parley_bytes values[PARLEY_
                                         struct parley_arena *arena, struct roundtable_task *out) {
     PARLEY_TRY(roundtable_fact_read(values[ROUNDTABLE_FACT_END], arena, &out->end));
     PARLEY_TRY(roundtable_fact_read(values[ROUNDTABLE_FACT_CLAIM], arena, &out->claim));
+    PARLEY_TRY(roundtable_fact_read(values[ROUNDTABLE_FACT_TURN], arena, &out->turn));
     return roundtable_fact_read(values[ROUNDTABLE_FACT_REQUEST], arena, &out->request);
 }
 
@@ -150,10 +159,12 @@ bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now
 }
 
 struct parley_bytes roundtable_task_state(const struct roundtable_task *task, int64_t now_seconds) {
+    struct roundtable_turn turn;
     if (task->end.is_there) {
         return roundtable_fact_text(&task->end, ROUNDTABLE_MEMBER_STATE);
     }
-    if (task->claim.is_there) {
+    roundtable_turn_read(task, &turn);
+    if (roundtable_turn_holding(&turn, now_seconds) == ROUNDTABLE_HELD) {
         return PARLEY_BYTES("claimed");
     }
     return roundtable_task_has_expired(task, now_seconds) ? PARLEY_BYTES("expired")
@@ -163,8 +174,8 @@ struct parley_bytes roundtable_task_state(const struct roundtable_task *task, in
 /* ---- writing ---- */
 
 /* `text` as a JSON string, or null where it is missing. */
-static void write_text(struct parley_buffer *out, enum roundtable_member member,
-                       struct parley_bytes text) {
+void roundtable_fact_write_text(struct parley_buffer *out, enum roundtable_member member,
+                                struct parley_bytes text) {
     parley_buffer_text(out, ",\"");
     parley_buffer_text(out, table[member].name);
     parley_buffer_text(out, "\":");
@@ -176,31 +187,42 @@ static void write_text(struct parley_buffer *out, enum roundtable_member member,
 }
 
 /* Ids are compared as texts. */
-static void write_id(struct parley_buffer *out, enum roundtable_member member,
-                     struct parley_bytes id) {
+void roundtable_fact_write_id(struct parley_buffer *out, enum roundtable_member member,
+                              struct parley_bytes id) {
     char lower[64];
     for (size_t i = 0; i < id.length && i < sizeof lower; i++) {
         const bool is_capital = id.data[i] >= 'A' && id.data[i] <= 'F';
         lower[i] = (char)(is_capital ? id.data[i] + ('a' - 'A') : id.data[i]);
     }
-    write_text(out, member,
-               (struct parley_bytes){id.data != NULL ? lower : NULL,
-                                     id.length < sizeof lower ? id.length : sizeof lower});
+    roundtable_fact_write_text(
+        out, member,
+        (struct parley_bytes){id.data != NULL ? lower : NULL,
+                              id.length < sizeof lower ? id.length : sizeof lower});
+}
+
+void roundtable_fact_copy(struct parley_buffer *out, const struct roundtable_fact *from,
+                          enum roundtable_member member) {
+    const uint64_t sequence = roundtable_fact_sequence(from, member);
+    if (table[member].kind == PARLEY_NUMBER && sequence != 0) {
+        parley_buffer_format(out, ",\"%s\":%" PRIu64, table[member].name, sequence);
+    } else {
+        roundtable_fact_write_text(out, member, roundtable_fact_text(from, member));
+    }
 }
 
 static void write_field(struct parley_buffer *out, enum roundtable_member member,
                         const struct parley_message *message, enum roundtable_field field) {
-    write_text(out, member, parley_message_text(message, field));
+    roundtable_fact_write_text(out, member, parley_message_text(message, field));
 }
 
 static void write_time(struct parley_buffer *out, enum roundtable_member member, bool is_known,
                        double seconds) {
     char text[TEXT_TIME_SIZE];
     text_write_unix_time(seconds, text);
-    write_text(out, member, parley_bytes_of(is_known ? text : NULL));
+    roundtable_fact_write_text(out, member, parley_bytes_of(is_known ? text : NULL));
 }
 
-static void write_request_place(struct parley_buffer *out, uint64_t request) {
+void roundtable_fact_write_request_place(struct parley_buffer *out, uint64_t request) {
     parley_buffer_text(out, ",\"request\":");
     if (request != 0) {
         parley_buffer_uint(out, request);
@@ -220,20 +242,12 @@ void roundtable_fact_write_request(const struct parley_message *message, const c
     write_field(out, ROUNDTABLE_MEMBER_TASK, message, ROUNDTABLE_TASK);
     write_field(out, ROUNDTABLE_MEMBER_FROM, message, ROUNDTABLE_FROM);
     write_field(out, ROUNDTABLE_MEMBER_TO, message, ROUNDTABLE_TO);
-    write_text(out, ROUNDTABLE_MEMBER_PRIORITY, priority);
+    roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_PRIORITY, priority);
     write_field(out, ROUNDTABLE_MEMBER_AT, message, ROUNDTABLE_TIMESTAMP);
     write_time(out, ROUNDTABLE_MEMBER_DEADLINE, has_deadline, deadline);
-    write_id(out, ROUNDTABLE_MEMBER_RETRY_OF,
-             parley_message_text(message, ROUNDTABLE_CORRELATION_ID));
-    write_text(out, ROUNDTABLE_MEMBER_DIGEST, parley_bytes_of(digest));
-}
-
-void roundtable_fact_write_claim(const struct parley_message *message, uint64_t request,
-                                 struct parley_buffer *out) {
-    write_field(out, ROUNDTABLE_MEMBER_HOLDER, message, ROUNDTABLE_FROM);
-    write_id(out, ROUNDTABLE_MEMBER_CLAIM, parley_message_text(message, ROUNDTABLE_ID));
-    write_field(out, ROUNDTABLE_MEMBER_AT, message, ROUNDTABLE_TIMESTAMP);
-    write_request_place(out, request);
+    roundtable_fact_write_id(out, ROUNDTABLE_MEMBER_RETRY_OF,
+                             parley_message_text(message, ROUNDTABLE_CORRELATION_ID));
+    roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_DIGEST, parley_bytes_of(digest));
 }
 
 /* "retryable", "retryAfterSeconds" (contract, task.failed). */
@@ -256,15 +270,17 @@ void roundtable_fact_write_end(const struct parley_message *message, uint64_t re
     const bool is_failure = message->type == ROUNDTABLE_FAILED;
     const struct parley_bytes none = {0};
     const struct parley_bytes error = parley_message_text(message, ROUNDTABLE_ERROR);
-    write_text(out, ROUNDTABLE_MEMBER_STATE,
-               is_failure ? PARLEY_BYTES("failed")
-                          : parley_message_text(message, ROUNDTABLE_STATUS));
+    roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_STATE,
+                               is_failure ? PARLEY_BYTES("failed")
+                                          : parley_message_text(message, ROUNDTABLE_STATUS));
     write_field(out, ROUNDTABLE_MEMBER_TYPE, message, ROUNDTABLE_TYPE);
-    write_id(out, ROUNDTABLE_MEMBER_END, parley_message_text(message, ROUNDTABLE_ID));
+    roundtable_fact_write_id(out, ROUNDTABLE_MEMBER_END,
+                             parley_message_text(message, ROUNDTABLE_ID));
     write_field(out, ROUNDTABLE_MEMBER_FROM, message, ROUNDTABLE_FROM);
     write_field(out, ROUNDTABLE_MEMBER_AT, message, ROUNDTABLE_TIMESTAMP);
-    write_text(out, ROUNDTABLE_MEMBER_ERROR,
-               is_failure && error.length > 0 ? text_prefix(error, SHORT_BYTES_MAX) : none);
+    roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_ERROR,
+                               is_failure && error.length > 0 ? text_prefix(error, SHORT_BYTES_MAX)
+                                                              : none);
     write_retry(message, out);
-    write_request_place(out, request);
+    roundtable_fact_write_request_place(out, request);
 }

@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The facts of a task in the bucket: up to three, each a JSON object under a key of its own
- * that is written once. Any client that can write to the bucket may have written one: members that
- * are not as parley writes them count as missing.
+/* The facts of a task in the bucket, each a JSON object under a key of its own that is written
+ * once. Any client that can write to the bucket may have written one: members that are not as
+ * parley writes them count as missing.
  *
  *   <id>        the task.request; a value that does not begin with `{` is the bare domain, which an
  *               older gateway wrote
- *   <id>.claim  the first task.claimed
+ *   <id>.claim  the first task.claimed: turn 1
+ *   <id>.turn.N turn N, which follows turn N-1 (turn.h)
  *   <id>.end    the first task.result or task.failed of somebody who may end the task */
 
 #include <parley/message.h>
 
-/* The places in parley_route.fact_keys, in the order in which they decide. */
+/* The places in parley_route.fact_keys, in the order in which they decide; the turns are a series
+ * that begins with the claim. */
 enum roundtable_fact_place {
     ROUNDTABLE_FACT_END,
     ROUNDTABLE_FACT_CLAIM,
+    ROUNDTABLE_FACT_TURN,
     ROUNDTABLE_FACT_REQUEST,
 };
 
@@ -34,6 +37,13 @@ enum roundtable_member {
     /* of a claim */
     ROUNDTABLE_MEMBER_HOLDER,
     ROUNDTABLE_MEMBER_CLAIM, /* its id */
+    /* of a claim and the turns after it (turn.h) */
+    ROUNDTABLE_MEMBER_N,
+    ROUNDTABLE_MEMBER_KIND,
+    ROUNDTABLE_MEMBER_ATTEMPT,
+    ROUNDTABLE_MEMBER_UNTIL,
+    ROUNDTABLE_MEMBER_NOT_BEFORE,
+    ROUNDTABLE_MEMBER_CLAIMED_AT, /* where `at` is not that of the claim */
     /* of an end */
     ROUNDTABLE_MEMBER_STATE,
     ROUNDTABLE_MEMBER_TYPE,
@@ -54,7 +64,7 @@ struct roundtable_fact {
 };
 
 struct roundtable_task {
-    struct roundtable_fact end, claim, request;
+    struct roundtable_fact end, claim, turn, request; /* turn: the last one after the claim */
 };
 
 /* Reads the value of a key; data is NULL if it has none.  Returns: PARLEY_E_MEMORY. */
@@ -79,11 +89,19 @@ bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now
  * say how. */
 struct parley_bytes roundtable_task_state(const struct roundtable_task *task, int64_t now_seconds);
 
+/* Append a member, with a comma before it: a text, or null without one; an id in lower case; what
+ * another fact says; the sequence of the request, 0: not known. */
+void roundtable_fact_write_text(struct parley_buffer *out, enum roundtable_member member,
+                                struct parley_bytes text);
+void roundtable_fact_write_id(struct parley_buffer *out, enum roundtable_member member,
+                              struct parley_bytes id);
+void roundtable_fact_copy(struct parley_buffer *out, const struct roundtable_fact *from,
+                          enum roundtable_member member);
+void roundtable_fact_write_request_place(struct parley_buffer *out, uint64_t request);
+
 /* Append the members of the fact that a valid message leaves, each with a comma before it; `digest`
  * as in parley_known_facts, `request`: the request's sequence, 0: not known. */
 void roundtable_fact_write_request(const struct parley_message *message, const char *digest,
                                    struct parley_buffer *out);
-void roundtable_fact_write_claim(const struct parley_message *message, uint64_t request,
-                                 struct parley_buffer *out);
 void roundtable_fact_write_end(const struct parley_message *message, uint64_t request,
                                struct parley_buffer *out);

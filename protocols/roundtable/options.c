@@ -28,6 +28,36 @@ const struct parley_option roundtable_options[] = {
                         "reports on a task that is over; off decides nothing. All gateways of "
                         "a fleet need the same one.",
                     .fallback = "on"}},
+    [ROUNDTABLE_OPTION_TASK_LEASE] =
+        {.help = {.name = "task-lease"},
+         .type = PARLEY_OPTION_TIME,
+         .value_name = "TIME",
+         .server = {.help = "How long an agent holds a task without a sign of life: after that "
+                            "another agent can take it. Progress, heartbeats, extend and a "
+                            "claim are signs. 0: "
+                            "an agent holds a task permanently. All gateways of a fleet need the "
+                            "same one.",
+                    .fallback = "0",
+                    .maximum = 24 * 3600 * 1000}},
+    [ROUNDTABLE_OPTION_TASK_MAX] =
+        {.help = {.name = "task-max"},
+         .type = PARLEY_OPTION_TIME,
+         .value_name = "TIME",
+         .server = {.help =
+                        "How long after its claim the heartbeats of an agent extend its lease of "
+                        "a task. Progress and extend do so later, too.",
+                    .fallback = "24h",
+                    .minimum = 3600 * 1000,
+                    .maximum = UINT64_C(30) * 24 * 3600 * 1000}},
+    [ROUNDTABLE_OPTION_TASK_ATTEMPTS] =
+        {.help = {.name = "task-attempts"},
+         .type = PARLEY_OPTION_COUNT,
+         .value_name = "N",
+         .server = {.help = "How many times a task is given to an agent, counting those that gave "
+                            "it back. All gateways of a fleet need the same one.",
+                    .fallback = "3",
+                    .minimum = 1,
+                    .maximum = 100}},
     {.help = {.name = NULL}},
 };
 

@@ -11,6 +11,18 @@ const struct parley_problem roundtable_problems[] = {
      .advice =
          "The member `holder` names the agent whose claim was first, and `claimed_at` when that "
          "was. Nothing was stored, and sending it again does not help: take another task."},
+    {.name = "not-due",
+     .status = 409,
+     .title = "The task may not be claimed yet",
+     .advice =
+         "Its last holder gave it back, to be claimed from `not_before` on. Nothing was stored: "
+         "claim it then, or take another task."},
+    {.name = "attempts-used-up",
+     .status = 409,
+     .title = "The task was given out as often as it may be",
+     .advice =
+         "The member `attempt` says how often (--task-attempts). Nothing was stored: take another "
+         "task. Whoever requested it can request it again with a new id."},
     {.name = "task-over",
      .status = 409,
      .title = "The task is over",

@@ -65,7 +65,8 @@ static unsigned sender_field(const struct parley_message *message) {
 
 static const struct parley_facts_kind facts = {
     .bucket = "parley_tasks",
-    .subjects = (const char *const[]){"tasks.>", "events.task.claimed", "results.>", NULL},
+    .subjects = (const char *const[]){"tasks.>", "events.task.claimed", "events.task.progress",
+                                      "results.>", NULL},
     .mode = &roundtable_options[ROUNDTABLE_OPTION_LIFECYCLE],
     .decide = roundtable_decide,
 };

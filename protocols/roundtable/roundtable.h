@@ -46,11 +46,20 @@ enum roundtable_spanning_rule {
     ROUNDTABLE_RULE_COUNT,
 };
 
+/* Who sends the message that ends a task whose attempts are used up. */
+#define ROUNDTABLE_GATEWAY "parley"
+
 extern const char *const roundtable_types[];
 extern const char *const roundtable_priorities[];
 extern const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT];
 /* The places in roundtable_options. */
-enum roundtable_option { ROUNDTABLE_OPTION_DOMAIN, ROUNDTABLE_OPTION_LIFECYCLE };
+enum roundtable_option {
+    ROUNDTABLE_OPTION_DOMAIN,
+    ROUNDTABLE_OPTION_LIFECYCLE,
+    ROUNDTABLE_OPTION_TASK_LEASE,
+    ROUNDTABLE_OPTION_TASK_MAX,
+    ROUNDTABLE_OPTION_TASK_ATTEMPTS,
+};
 extern const struct parley_option roundtable_options[];
 enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options);
 
@@ -60,7 +69,17 @@ extern const struct parley_agents roundtable_agents;
 
 extern const struct parley_task_kind roundtable_tasks;
 
+/* The subject of an agent's heartbeats.  Owns: the arena.  Returns: data NULL when there is no
+ * memory. */
+struct parley_bytes roundtable_heartbeat_subject(struct parley_arena *arena,
+                                                 struct parley_bytes agent);
+/* Whether a heartbeat, from any publisher, says that its agent works on something. */
+enum parley_status roundtable_is_at_work(struct parley_bytes heartbeat, struct parley_arena *arena,
+                                         bool *out);
+
 enum parley_status roundtable_route(struct parley_message *message, struct parley_route *out);
+enum parley_status roundtable_change(const struct parley_task_change *change,
+                                     struct parley_arena *arena, struct parley_decision *out);
 enum parley_status roundtable_decide(struct parley_message *message, struct parley_decision *out);
 
 /* The task that a message is about, in lower case: a request's own id, else the correlationId.

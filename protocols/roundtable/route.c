@@ -30,6 +30,11 @@ struct parley_bytes roundtable_domain_of(struct parley_bytes task) {
     return (struct parley_bytes){task.data, length};
 }
 
+struct parley_bytes roundtable_heartbeat_subject(struct parley_arena *arena,
+                                                 struct parley_bytes agent) {
+    return text_percent_encode(arena, PARLEY_BYTES("roundtable.heartbeat."), agent);
+}
+
 struct parley_bytes roundtable_task_id(struct parley_message *message) {
     const bool is_request = message->type == ROUNDTABLE_REQUEST;
     return lower_case(
@@ -63,8 +68,10 @@ static enum parley_status ask_facts(struct parley_message *message, struct parle
         return PARLEY_OK;
     }
     keys[ROUNDTABLE_FACT_CLAIM] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("claim"));
+    keys[ROUNDTABLE_FACT_TURN] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("turn.*"));
     keys[ROUNDTABLE_FACT_END] = TEXT_JOIN(&message->arena, task_id, PARLEY_BYTES("end"));
-    return keys[ROUNDTABLE_FACT_CLAIM].data != NULL && keys[ROUNDTABLE_FACT_END].data != NULL
+    return keys[ROUNDTABLE_FACT_TURN].data != NULL && keys[ROUNDTABLE_FACT_CLAIM].data != NULL &&
+                   keys[ROUNDTABLE_FACT_END].data != NULL
                ? PARLEY_OK
                : PARLEY_E_MEMORY;
 }
@@ -137,8 +144,7 @@ static enum parley_status address(struct parley_message *message, struct parley_
         PARLEY_TRY(address_outcome(message, out));
         break;
     case ROUNDTABLE_HEARTBEAT:
-        out->subject =
-            text_percent_encode(arena, PARLEY_BYTES("roundtable.heartbeat."), out->sender);
+        out->subject = roundtable_heartbeat_subject(arena, out->sender);
         break;
     }
     return out->type.data != NULL && out->source.data != NULL && out->subject.data != NULL

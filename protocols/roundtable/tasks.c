@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The tasks of Round Table as the keys of their bucket say: `<id>` for the first task.request,
- * `<id>.claim` for the first task.claimed, `<id>.end` for the one that ended it. Nothing here
+ * `<id>.claim` for the first task.claimed, `<id>.turn.N` for the turns after it, `<id>.end` for the
+ * one that ended it. Nothing here
  * trusts a value: one that cannot be read is ignored. */
 
 #include <math.h>
@@ -9,15 +10,31 @@
 #include "fact.h"
 #include "roundtable.h"
 #include "text.h"
+#include "turn.h"
 
 enum { UUID_LENGTH = 36 };
 
 static const char *const states[] = {"requested", "claimed", "completed",
                                      "failed",    "expired", NULL};
-static const char *const suffixes[PARLEY_TASK_FACTS] = {
-    [PARLEY_TASK_REQUEST] = "", [PARLEY_TASK_CLAIM] = ".claim", [PARLEY_TASK_END] = ".end"};
+static const char *const suffixes[PARLEY_TASK_FACTS] = {[PARLEY_TASK_REQUEST] = "",
+                                                        [PARLEY_TASK_CLAIM] = ".claim",
+                                                        [PARLEY_TASK_TURN] =
+                                                            ".turn" PARLEY_FACT_SERIES,
+                                                        [PARLEY_TASK_END] = ".end"};
 
 /* ---- keys ---- */
+
+/* Whether it is ".turn.N", with N from 2 on. */
+static bool is_turn(struct parley_bytes suffix) {
+    const struct parley_bytes start = PARLEY_BYTES(".turn.");
+    bool is_number = suffix.length > start.length && suffix.length < start.length + 16 &&
+                     parley_bytes_equal((struct parley_bytes){suffix.data, start.length}, start) &&
+                     suffix.data[start.length] != '0';
+    for (size_t i = start.length; i < suffix.length; i++) {
+        is_number = is_number && suffix.data[i] >= '0' && suffix.data[i] <= '9';
+    }
+    return is_number;
+}
 
 static bool is_key(struct parley_bytes key, struct parley_bytes *id, enum parley_task_fact *fact) {
     const struct parley_bytes uuid = {key.data, UUID_LENGTH};
@@ -25,9 +42,13 @@ static bool is_key(struct parley_bytes key, struct parley_bytes *id, enum parley
         return false;
     }
     const struct parley_bytes suffix = {key.data + UUID_LENGTH, key.length - UUID_LENGTH};
+    *id = uuid;
+    if (is_turn(suffix)) {
+        *fact = PARLEY_TASK_TURN;
+        return true;
+    }
     for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         if (parley_bytes_equal(suffix, parley_bytes_of(suffixes[i]))) {
-            *id = uuid;
             *fact = (enum parley_task_fact)i;
             return true;
         }
@@ -70,11 +91,26 @@ static void read_request(const struct roundtable_fact *fact, struct parley_task 
     out->priority = out->has_priority ? (unsigned)text_choice(priority, roundtable_priorities) : 0;
 }
 
-static void read_claim(const struct roundtable_fact *fact, struct parley_task *out) {
-    read_place(fact, PARLEY_TASK_CLAIM, out);
-    out->holder = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_HOLDER);
-    out->claim_id = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_CLAIM);
-    out->claimed_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
+/* Of a task that was given back no agent is the holder. */
+static void read_turn(const struct roundtable_turn *turn, int64_t now_seconds,
+                      struct parley_task *out) {
+    const enum roundtable_holding holding = roundtable_turn_holding(turn, now_seconds);
+    if (!turn->is_there) {
+        return;
+    }
+    read_place(turn->fact, PARLEY_TASK_CLAIM, out);
+    out->attempt = turn->attempt;
+    out->claimed_at = turn->claimed_at;
+    out->claim_id = roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_CLAIM);
+    out->has_lapsed = holding == ROUNDTABLE_LAPSED;
+    if (holding == ROUNDTABLE_OPEN_AGAIN) {
+        out->not_before = roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_NOT_BEFORE);
+        out->opens_at_ms = (int64_t)(turn->not_before * 1000);
+    } else {
+        out->holder = turn->holder;
+        out->until = roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_UNTIL);
+        out->opens_at_ms = turn->has_until ? (int64_t)(turn->until * 1000) : 0;
+    }
 }
 
 /* The first whole millisecond from it on; 0: there is none. */
@@ -113,6 +149,22 @@ static int64_t open_until_ms(struct parley_bytes deadline) {
                : INT64_MAX;
 }
 
+/* It is held without a limit. */
+static bool is_held_for_good(const struct parley_task *work) {
+    return work->opens_at_ms == 0 && work->not_before.data == NULL;
+}
+
+/* When an agent may claim it. Only one that was never claimed expires. */
+static void settle_opening(const struct roundtable_task *task, int64_t now_ms,
+                           struct parley_task *out) {
+    const bool was_claimed = task->claim.is_there;
+    const bool can_open =
+        !task->end.is_there && is_known_whole(out) && (!was_claimed || !is_held_for_good(out));
+    out->open_until_ms = was_claimed ? INT64_MAX : open_until_ms(out->deadline);
+    out->is_open = can_open && out->open_until_ms > now_ms && out->opens_at_ms <= now_ms;
+    out->opens_at_ms = can_open && out->opens_at_ms > now_ms ? out->opens_at_ms : 0;
+}
+
 static enum parley_status read_work(struct parley_bytes id,
                                     const struct parley_bytes facts[PARLEY_TASK_FACTS],
                                     int64_t now_ms, struct parley_arena *arena,
@@ -120,16 +172,17 @@ static enum parley_status read_work(struct parley_bytes id,
     const struct parley_bytes values[PARLEY_FACT_KEYS_MAX] = {
         [ROUNDTABLE_FACT_END] = facts[PARLEY_TASK_END],
         [ROUNDTABLE_FACT_CLAIM] = facts[PARLEY_TASK_CLAIM],
+        [ROUNDTABLE_FACT_TURN] = facts[PARLEY_TASK_TURN],
         [ROUNDTABLE_FACT_REQUEST] = facts[PARLEY_TASK_REQUEST]};
     struct roundtable_task task;
+    struct roundtable_turn turn;
     PARLEY_TRY(roundtable_task_read(values, arena, &task));
     *out = (struct parley_task){.id = id, .state = state_of(&task, now_ms / 1000)};
     read_request(&task.request, out);
-    read_claim(&task.claim, out);
+    roundtable_turn_read(&task, &turn);
+    read_turn(&turn, now_ms / 1000, out);
     read_end(&task.end, out);
-    out->open_until_ms = open_until_ms(out->deadline);
-    out->is_open = !task.claim.is_there && !task.end.is_there && is_known_whole(out) &&
-                   out->open_until_ms > now_ms;
+    settle_opening(&task, now_ms, out);
     return PARLEY_OK;
 }
 
@@ -162,12 +215,37 @@ static void write_report(enum parley_task_report report, struct parley_bytes age
     parley_buffer_char(out, '}');
 }
 
-const struct parley_task_kind roundtable_tasks = {.states = states,
-                                                  .requests = "tasks.>",
-                                                  .lapsed = "expired",
-                                                  .key = is_key,
-                                                  .write_key = write_key,
-                                                  .read = read_work,
-                                                  .domain = roundtable_domain_of,
-                                                  .write_claim = write_claim,
-                                                  .write_report = write_report};
+static void write_end(struct parley_bytes id, struct parley_bytes to, const char *message_id,
+                      const char *now, struct parley_buffer *out) {
+    parley_buffer_format(out,
+                         "{\"id\":\"%s\",\"version\":\"1.0\",\"type\":\"task.failed\","
+                         "\"timestamp\":\"%s\",\"from\":\"" ROUNDTABLE_GATEWAY "\",",
+                         message_id, now);
+    if (to.data != NULL) {
+        parley_buffer_text(out, "\"to\":");
+        parley_buffer_json(out, to);
+        parley_buffer_char(out, ',');
+    }
+    parley_buffer_text(out, "\"correlationId\":");
+    parley_buffer_json(out, id);
+    parley_buffer_text(out, ",\"payload\":{\"error\":\"timeout\",\"retryable\":true}}");
+}
+
+const struct parley_task_kind roundtable_tasks = {
+    .states = states,
+    .requests = "tasks.>",
+    .expired = "expired",
+    .key = is_key,
+    .write_key = write_key,
+    .read = read_work,
+    .domain = roundtable_domain_of,
+    .change = roundtable_change,
+    .places = {[PARLEY_TASK_REQUEST] = ROUNDTABLE_FACT_REQUEST,
+               [PARLEY_TASK_CLAIM] = ROUNDTABLE_FACT_CLAIM,
+               [PARLEY_TASK_TURN] = ROUNDTABLE_FACT_TURN,
+               [PARLEY_TASK_END] = ROUNDTABLE_FACT_END},
+    .lease = &roundtable_options[ROUNDTABLE_OPTION_TASK_LEASE],
+    .attempts = &roundtable_options[ROUNDTABLE_OPTION_TASK_ATTEMPTS],
+    .write_end = write_end,
+    .write_claim = write_claim,
+    .write_report = write_report};

@@ -245,14 +245,15 @@ describe('a decision', () => {
     const request = taskRequest('count.it');
     const claim = claimOf(request, 'galahad');
     const result = taskResult(request.id, { from: 'galahad' });
-    // Of the keys, those are not looked for that this gateway has written a moment ago.
+    // Of the keys, those are not looked for that this gateway has written a moment ago. Of a task that was claimed,
+    // the key of the next turn is.
     const rows = [
       [request, { looks: 3, messages: 1, keys: 1 }],
       [request, { looks: 2, messages: 0, keys: 0 }],
       [claim, { looks: 2, messages: 1, keys: 1 }],
-      [claim, { looks: 1, messages: 0, keys: 0 }],
-      [result, { looks: 1, messages: 1, keys: 1 }],
-      [result, { looks: 0, messages: 1, keys: 0 }],
+      [claim, { looks: 2, messages: 0, keys: 0 }],
+      [result, { looks: 2, messages: 1, keys: 1 }],
+      [result, { looks: 1, messages: 1, keys: 0 }],
     ];
     for (const [message, asks] of rows) {
       await accepted(server, message);

@@ -64,6 +64,10 @@ describe('a task', () => {
       requested_at: '2026-01-01T00:00:00Z',
       deadline: FUTURE,
       claimed_at: null,
+      attempt: null,
+      until: null,
+      lapsed: false,
+      not_before: null,
       ended_at: null,
       error: null,
       retryable: null,
@@ -83,6 +87,7 @@ describe('a task', () => {
       state: 'claimed',
       holder: 'galahad',
       claimed_at: CLAIM.at,
+      attempt: 1,
       seq: { request: 7, claim: 8, end: null },
     };
     assert.deepEqual(await task(its, id.toUpperCase()), claimed);

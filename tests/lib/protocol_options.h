@@ -35,8 +35,10 @@ static inline void set_option(struct parley_options *options,
             out->is_on = strcmp(value, "true") == 0;
         } else if (value != NULL && rows[i].type == PARLEY_OPTION_CHOICE) {
             out->number = choice_of(&rows[i], value);
-        } else if (value != NULL) {
+        } else if (value != NULL && rows[i].type == PARLEY_OPTION_TEXT) {
             out->text = value;
+        } else if (value != NULL) {
+            out->number = strtoull(value, NULL, 10);
         }
     }
 }

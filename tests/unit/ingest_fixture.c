@@ -51,6 +51,13 @@ int64_t jetstream_dedupe_window_ms(const struct jetstream *jetstream, const char
     return jetstream->dedupe_window_ms;
 }
 
+struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
+                                             const char *subject, jetstream_last_fn *done,
+                                             void *context) {
+    (void)jetstream, (void)stream, (void)subject, (void)done, (void)context;
+    return NULL;
+}
+
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context) {
@@ -65,8 +72,10 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
 }
 
 void jetstream_request_cancel(struct jetstream_request *request) {
-    assert_non_null(request->done);
-    request->done = NULL;
+    if (request != NULL) {
+        assert_non_null(request->done);
+        request->done = NULL;
+    }
 }
 
 bool jetstream_is_accepting(const struct jetstream *jetstream) {
@@ -132,9 +141,15 @@ int fstatvfs(int fd, struct statvfs *out) {
 
 /* ---- memory ---- */
 
+/* No series has a second key. */
+static bool is_series(const char *key) {
+    return strchr(key, '*') != NULL;
+}
+
 static void take_known(struct fact_query *query, const char *value) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
-        if (query->keys[i] != NULL && query->values[i] == NULL && value != NULL) {
+        if (query->keys[i] != NULL && !is_series(query->keys[i]) && query->values[i] == NULL &&
+            value != NULL) {
             query->values[i] = strdup(value);
         }
     }
@@ -185,11 +200,20 @@ bool fact_store_is_last(const struct fact_store *store) {
 
 bool fact_query_is_complete(const struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
-        if (query->keys[i] != NULL && query->values[i] == NULL) {
+        if (query->keys[i] != NULL && !is_series(query->keys[i]) && query->values[i] == NULL) {
             return false;
         }
     }
     return true;
+}
+
+const char *fact_query_value(const struct fact_query *query, const char *key) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        if (query->keys[i] != NULL && strcmp(query->keys[i], key) == 0) {
+            return query->values[i];
+        }
+    }
+    return NULL;
 }
 
 bool fact_query_begin(struct fact_query *query, int64_t delay_ms) {
@@ -225,6 +249,12 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
     assert_true(store->write_count < WORLD_PUBLISHED_MAX);
     store->writes[store->write_count++] = (struct fact_write){done, context};
     return JETSTREAM_PUBLISHED;
+}
+
+enum jetstream_publish fact_store_create_key(struct fact_store *store, struct parley_bytes key,
+                                             struct parley_bytes value, fact_written_fn *done,
+                                             void *context) {
+    return fact_store_write(store, key, value, done, context);
 }
 
 void world_fact_written(struct world *world, size_t number, enum fact_written written) {

@@ -167,6 +167,96 @@ static void test_what_is_due_later_makes_room_for_what_is_open(void **state) {
     board_destroy(world.board);
 }
 
+/* ---- leases ---- */
+
+static void write_turn(struct world *world, unsigned number, const char *suffix, unsigned turn,
+                       const char *kind, const char *holder, const char *time) {
+    char value[400];
+    const bool is_open = strcmp(kind, "release") == 0;
+    snprintf(value, sizeof value,
+             "{\"stream\":\"S\",\"seq\":9,\"n\":%u,\"kind\":\"%s\",\"holder\":\"%s\",\"attempt\":1,"
+             "\"%s\":\"%s\",\"claim\":\"" CLAIM_ID "\",\"at\":\"" BEFORE "\"}",
+             turn, kind, holder, is_open ? "not_before" : "until", time);
+    world_write(world, number, suffix, value);
+}
+
+static void test_a_task_is_open_when_its_last_turn_says_so(void **state) {
+    static const struct lease_case {
+        const char *keys; /* in their order; L: the time is later, B: it was before */
+        bool is_taken;    /* by a request of this process, whose claim then shows */
+        bool is_open;
+    } cases[] = {
+        {"claim=L", false, false},          {"claim=B", false, true},
+        {"claim=L", true, false},           {"claim=B", true, true},
+        {"claim=B extend=L", false, false}, {"claim=L extend=B", false, true},
+        {"claim=B extend=L", true, false},  {"claim=L extend=B", true, true},
+        {"claim=L release=B", false, true}, {"claim=L release=L", false, false},
+        {"claim=L release=B", true, true},  {"claim=B release=L", true, false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        char keys[64], suffix[16], *rest = NULL;
+        unsigned turn = 1;
+        world_open(&world, 0);
+        board_on_current(world.board);
+        world_request(&world, 1, "a.x normal");
+        if (cases[i].is_taken) {
+            assert_int_equal(world_take(&world, "galahad"), 1);
+        }
+        snprintf(keys, sizeof keys, "%s", cases[i].keys);
+        for (char *key = strtok_r(keys, " ", &rest); key != NULL;
+             key = strtok_r(NULL, " ", &rest), turn++) {
+            char *time = strchr(key, '=');
+            *time++ = '\0';
+            snprintf(suffix, sizeof suffix, turn == 1 ? ".claim" : ".turn.%u", turn);
+            write_turn(&world, 1, suffix, turn, key, "galahad", *time == 'L' ? LATER : BEFORE);
+        }
+        if (world_take(&world, "percival") != (cases[i].is_open ? 1 : 0)) {
+            fail_msg("row %zu: %s", i, cases[i].keys);
+        }
+        board_destroy(world.board);
+    }
+}
+
+static void test_a_task_that_lapses_wakes_one(void **state) {
+    struct world *world = *state;
+    char at[40];
+    world_request(world, 1, "a.x normal");
+    assert_int_equal(world_take(world, "galahad"), 1);
+    write_time((now_ms() / 1000 + 1) * 1000, at);
+    write_turn(world, 1, ".claim", 1, "claim", "galahad", at);
+    world_park(world, 0, "percival d:a");
+    assert_int_equal(take_when_due(world, "lancelot d:a"), 1);
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, &world->waiters[0]);
+}
+
+static void test_the_last_turn_that_is_known_is_found(void **state) {
+    static const struct {
+        const char *suffix;
+        uint64_t number;
+        const char *value;
+    } steps[] = {{"", 0, ""}, {".claim", 1, ""}, {".turn.2", 2, "two"}, {".turn.10", 10, "ten"}};
+    struct world *world = *state;
+    struct parley_buffer value, key;
+    char id[40];
+    world_write_id(1, id);
+    parley_buffer_init(&key);
+    parley_buffer_format(&key, "%s.turn.*", id);
+    for (size_t i = 0; i < sizeof steps / sizeof steps[0]; i++) {
+        const struct parley_bytes known = parley_bytes_of(steps[i].value);
+        parley_buffer_init(&value);
+        world_write(world, 1, steps[i].suffix, known.length > 0 ? steps[i].value : "{}");
+        assert_int_equal(board_last_turn(world->board, parley_buffer_bytes(&key), &value),
+                         steps[i].number);
+        assert_int_equal(value.length, known.length);
+        assert_memory_equal(value.data != NULL ? value.data : "", known.data, known.length);
+        parley_buffer_finish(&value);
+    }
+    parley_buffer_finish(&key);
+}
+
 #define BOARD_TEST(name) cmocka_unit_test_setup_teardown(name, world_set_up, world_tear_down)
 
 int main(void) {
@@ -175,6 +265,9 @@ int main(void) {
         BOARD_TEST(test_a_retry_that_is_not_due_is_not_open),
         BOARD_TEST(test_a_retry_wakes_one_when_it_is_due),
         BOARD_TEST(test_a_retry_that_comes_back_before_its_time_is_put_off),
+        cmocka_unit_test(test_a_task_is_open_when_its_last_turn_says_so),
+        BOARD_TEST(test_a_task_that_lapses_wakes_one),
+        BOARD_TEST(test_the_last_turn_that_is_known_is_found),
         BOARD_TEST(test_no_retry_comes_before_its_time),
         cmocka_unit_test(test_what_is_due_later_makes_room_for_what_is_open),
     };

@@ -285,21 +285,20 @@ static json_t *place_of(const struct parley_decision *decision) {
     return json_string(names[decision->sequence - STREAM_SEQUENCE]);
 }
 
-/* The part of `text` that is not the task's id. */
-static json_t *without_id(struct parley_bytes text, bool is_prefix) {
-    const size_t length = strlen(TASK_ID);
+/* The part of `text` that is not the task's id: "claim", "claim:2", "turn.2"; "request": nothing is
+ * left. */
+static json_t *without_id(struct parley_bytes text) {
+    char rest[64];
     if (text.data == NULL) {
         return json_null();
     }
-    assert_true(text.length >= length);
-    const char *id = is_prefix ? text.data + text.length - length : text.data;
-    const char *rest = is_prefix ? text.data : text.data + length;
-    assert_memory_equal(id, TASK_ID, length);
-    if (text.length == length) {
-        return json_string("request");
-    }
-    assert_int_equal(is_prefix ? id[-1] : rest[0], is_prefix ? ':' : '.');
-    return json_stringn(is_prefix ? rest : rest + 1, text.length - length - 1);
+    const char *id = memmem(text.data, text.length, TASK_ID, strlen(TASK_ID));
+    assert_non_null(id);
+    const char *after = id + strlen(TASK_ID), *end = text.data + text.length;
+    const int before_length = id > text.data ? (int)(id - text.data) - 1 : 0;
+    after += before_length == 0 && after < end ? 1 : 0;
+    snprintf(rest, sizeof rest, "%.*s%.*s", before_length, text.data, (int)(end - after), after);
+    return json_string(rest[0] != '\0' ? rest : "request");
 }
 
 /* A decision in the words of the rows. */
@@ -308,16 +307,24 @@ static json_t *describe(const struct message_fixture *fixture,
     json_t *warnings = warnings_of(&fixture->message);
     if (decision->kind != PARLEY_DECISION_PUBLISH) {
         assert_int_equal(json_array_size(warnings), 0);
-        assert_null(decision->fact_key.data);
+        assert_true(decision->kind == PARLEY_DECISION_PREPARE || decision->fact_key.data == NULL);
     }
     if (decision->kind == PARLEY_DECISION_PUBLISH) {
         return json_pack("{s:s, s:o, s:o, s:o}", "decision", "publish", "message_id",
-                         without_id(decision->message_id, true), "fact",
-                         without_id(decision->fact_key, false), "warnings", warnings);
+                         without_id(decision->message_id), "fact", without_id(decision->fact_key),
+                         "warnings", warnings);
     }
     json_decref(warnings);
     if (decision->kind == PARLEY_DECISION_ASK_AGAIN) {
         return json_pack("{s:s}", "decision", "ask-again");
+    }
+    if (decision->kind == PARLEY_DECISION_ASK_LAST) {
+        return json_pack("{s:s, s:o}", "decision", "ask-last", "last_subject",
+                         json_of(decision->last_subject));
+    }
+    if (decision->kind == PARLEY_DECISION_PREPARE) {
+        return json_pack("{s:s, s:o}", "decision", "prepare", "fact",
+                         without_id(decision->fact_key));
     }
     if (decision->kind == PARLEY_DECISION_REPEATED) {
         return json_pack("{s:s, s:o, s:o}", "decision", "repeated", "place", place_of(decision),
@@ -351,7 +358,7 @@ static void decide(struct message_fixture *fixture, const combination at, struct
     char text[512];
     struct parley_decision decision;
     struct parley_known_facts known = {
-        .values = {value_of_end(at), value_of_claim(at), value_of_request(at)},
+        .values = {value_of_end(at), value_of_claim(at), {0}, value_of_request(at)},
         .is_final = at[REQUEST] == IS_NONE,
         .digest = DIGEST};
     set_lifecycle(&fixture->options, fixture->protocol, at[LIFECYCLE]);
@@ -411,7 +418,7 @@ static const char *text_in(json_t *object, const char *name) {
 }
 
 static void on_case(void *context, const char *line) {
-    static const char *const places[] = {"end", "claim", "request"};
+    static const char *const places[] = {"end", "claim", "turn", "request"};
     struct message_fixture *fixture = context;
     struct parley_decision decision;
     struct parley_known_facts known = {.digest = DIGEST};
@@ -424,6 +431,10 @@ static void on_case(void *context, const char *line) {
             (struct parley_bytes){json_string_value(value), json_string_length(value)};
     }
     known.is_final = json_is_true(json_object_get(test, "is_final"));
+    json_t *last = json_object_get(test, "last");
+    known.has_last = !json_is_false(last);
+    known.last = parley_bytes_of(text_in(last, "text"));
+    known.last_seconds = json_integer_value(json_object_get(last, "at"));
     json_t *stored = json_object_get(test, "stored");
     known.stored_stream = parley_bytes_of(text_in(stored, "stream"));
     known.stored_sequence = (uint64_t)json_integer_value(json_object_get(stored, "seq"));
@@ -432,6 +443,12 @@ static void on_case(void *context, const char *line) {
     set_lifecycle(
         &fixture->options, fixture->protocol,
         value_of(LIFECYCLE, text_in(test, "lifecycle"), strlen(text_in(test, "lifecycle"))));
+    char lease_ms[24];
+    snprintf(lease_ms, sizeof lease_ms, "%lld",
+             (long long)json_integer_value(json_object_get(test, "lease")) * 1000);
+    set_option(&fixture->options, fixture->protocol, "task-lease", lease_ms);
+    set_option(&fixture->options, fixture->protocol, "task-attempts", "3");
+    set_option(&fixture->options, fixture->protocol, "task-max", "86400000");
     check(fixture, text);
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     json_t *got = describe(fixture, &decision);
@@ -472,7 +489,7 @@ static void test_a_fact_is_read_as_it_was_written(void **state) {
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     assert_int_equal(decision.kind, PARLEY_DECISION_PUBLISH);
     parley_decision_write_fact(&decision, PARLEY_BYTES("S"), STREAM_SEQUENCE, &fixture->out);
-    known.values[2] = parley_buffer_bytes(&fixture->out);
+    known.values[3] = parley_buffer_bytes(&fixture->out);
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     assert_int_equal(decision.kind, PARLEY_DECISION_REPEATED);
     assert_int_equal(decision.sequence, STREAM_SEQUENCE);
@@ -496,7 +513,7 @@ static void test_deciding_again_replaces_the_warnings_of_before(void **state) {
         assert_int_equal(fixture->message.findings.count, 1);
         assert_int_equal(fixture->message.findings.warning_count, 1);
     }
-    known.values[2] = PARLEY_BYTES("a");
+    known.values[3] = PARLEY_BYTES("a");
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     assert_int_equal(fixture->message.findings.count, 0);
 }

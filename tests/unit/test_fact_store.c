@@ -201,7 +201,9 @@ enum answer { FOUND, ABSENT, FAILED, NOT_ASKED };
 struct question {
     struct fact_query query;
     struct side *side;
-    char key[32], other[32]; /* `other` "": one key only */
+    char key[32], other[32], series[32]; /* "": there is none; the series begins with `key` */
+    const char *in_series;               /* a key that fact_query_value is asked for */
+    char value_in_series[64];
     int64_t delay_ms;
     bool loses_bucket; /* just before */
     atomic_uint done;
@@ -217,6 +219,13 @@ static void on_answer(struct fact_query *query) {
     snprintf(question->text, sizeof question->text, "%s", text != NULL ? text : "");
     snprintf(question->other_text, sizeof question->other_text, "%s",
              query->values[2] != NULL ? query->values[2] : "");
+    if (question->series[0] != '\0') {
+        const char *value = fact_query_value(query, question->in_series);
+        snprintf(question->value_in_series, sizeof question->value_in_series, "%s",
+                 value != NULL ? value : "");
+        snprintf(question->other_text, sizeof question->other_text, "%s",
+                 query->values[1] != NULL ? query->values[1] : "");
+    }
     fact_query_finish(query);
 }
 
@@ -224,7 +233,9 @@ static void begin_question(void *context) {
     struct question *question = context;
     const struct parley_bytes other = parley_bytes_of(question->other);
     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX] = {
-        parley_bytes_of(question->key), {0}, other.length > 0 ? other : (struct parley_bytes){0}};
+        parley_bytes_of(question->key),
+        parley_bytes_of(question->series[0] != '\0' ? question->series : NULL),
+        other.length > 0 ? other : (struct parley_bytes){0}};
     question->query.done = on_answer;
     if (question->loses_bucket) {
         lose_bucket(question->side);
@@ -325,6 +336,73 @@ static void test_several_keys_are_asked_for_together(void **state) {
     wait_until_answered(&question);
     assert_int_equal(question.found, ABSENT);
     assert_string_equal(question.other_text, "x");
+}
+
+/* ---- series ---- */
+
+static void test_the_value_of_a_series_is_that_of_its_last_key(void **state) {
+    static const struct {
+        const char *keys, *series; /* that exist; the value of the series */
+        const char *asked, *value; /* of a key in it */
+    } cases[] = {
+        {"", "", "S.turn.2", ""},
+        {"S.turn.2", "", "S.turn.2", ""}, /* without its first key there are no others */
+        {"S", "", "S.turn.2", ""},
+        {"S S.turn.2", "of S.turn.2", "S.turn.2", "of S.turn.2"},
+        {"S S.turn.2 S.turn.3", "of S.turn.3", "S.turn.2", "of S.turn.3"},
+        {"S S.turn.2 S.turn.3", "of S.turn.3", "S.turn.4", ""},
+        {"S S.turn.2 S.turn.4", "of S.turn.2", "S.turn.4", ""},
+    };
+    struct sides *sides = *state;
+    struct side *one = start(sides), *two = start_second(sides);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct question question = {.side = two};
+        char keys[64], asked[16], value[64];
+        snprintf(keys, sizeof keys, "%s", cases[i].keys);
+        for (char *rest, *key = strtok_r(keys, " ", &rest); key != NULL;
+             key = strtok_r(NULL, " ", &rest)) {
+            char own[16];
+            snprintf(own, sizeof own, "%c%s", (char)('a' + i), key + 1);
+            snprintf(value, sizeof value, "of %s", key);
+            assert_int_equal(keep(one, own, value), FACT_WRITTEN);
+        }
+        snprintf(question.key, sizeof question.key, "%c", (char)('a' + i));
+        snprintf(question.series, sizeof question.series, "%c.turn.*", (char)('a' + i));
+        snprintf(asked, sizeof asked, "%c%s", (char)('a' + i), cases[i].asked + 1);
+        question.in_series = asked;
+        wait_until_answered(&question);
+        assert_string_equal(question.other_text, cases[i].series);
+        assert_string_equal(question.value_in_series, cases[i].value);
+    }
+}
+
+static uint64_t know_third(void *context, struct parley_bytes series,
+                           struct parley_buffer *out_value) {
+    (void)context;
+    assert_true(parley_bytes_equal(series, PARLEY_BYTES("a.turn.*")));
+    parley_buffer_text(out_value, "known");
+    return 3;
+}
+
+static void report_series(void *context) {
+    struct side *side = context;
+    fact_store_on_series(side->store, know_third, NULL);
+}
+
+/* The keys before it do not exist: so it shows that nobody asked for them. */
+static void test_only_what_follows_the_last_known_key_of_a_series_is_asked_for(void **state) {
+    struct sides *sides = *state;
+    struct side *one = start(sides), *two = start_second(sides);
+    struct question question = {
+        .side = two, .key = "a", .series = "a.turn.*", .in_series = "a.turn.3"};
+    loop_do(&two->world.loop, report_series, two);
+    wait_until_answered(&question);
+    assert_string_equal(question.other_text, "known");
+    assert_string_equal(question.value_in_series, "known");
+    assert_int_equal(keep(one, "a.turn.4", "asked"), FACT_WRITTEN);
+    question.done = 0;
+    wait_until_answered(&question);
+    assert_string_equal(question.other_text, "asked");
 }
 
 static void test_it_outlives_gateways_and_the_server(void **state) {
@@ -671,6 +749,8 @@ int main(void) {
         TEST(test_it_outlives_gateways_and_the_server),
         TEST(test_other_clients_can_read_and_write_it),
         TEST(test_several_keys_are_asked_for_together),
+        TEST(test_the_value_of_a_series_is_that_of_its_last_key),
+        TEST(test_only_what_follows_the_last_known_key_of_a_series_is_asked_for),
         TEST(test_that_a_key_is_not_there_is_not_remembered),
         TEST(test_a_question_waits_for_what_is_expected_here),
         TEST(test_what_is_kept_meanwhile_is_found),

@@ -496,7 +496,8 @@ static size_t find(size_t number, struct place *out) {
 static struct option of_protocol(struct place place) {
     static const enum option_type types[] = {[PARLEY_OPTION_SWITCH] = OPTION_SWITCH,
                                              [PARLEY_OPTION_CHOICE] = OPTION_CHOICE,
-                                             [PARLEY_OPTION_COUNT] = OPTION_COUNT};
+                                             [PARLEY_OPTION_COUNT] = OPTION_COUNT,
+                                             [PARLEY_OPTION_TIME] = OPTION_DURATION};
     const struct parley_option *row = &parley_protocols[place.protocol]->options[place.option];
     const size_t before = place.protocol * PARLEY_OPTIONS_MAX + place.option;
     assert(row->type != PARLEY_OPTION_TEXT && place.protocol < CONFIGURATION_PROTOCOLS_MAX &&

@@ -235,6 +235,7 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_CHECKPOINT:
     case OPERATION_REVIEW:
     case OPERATION_TASK:
+    case OPERATION_CHANGE_TASK:
     case OPERATION_PLAIN:
     case OPERATION_MCP:
         break;
@@ -426,6 +427,7 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
     case OPERATION_TASKS:
     case OPERATION_TASK:
     case OPERATION_NEXT_TASK:
+    case OPERATION_CHANGE_TASK:
         return protocol->tasks != NULL;
     default:
         return true;

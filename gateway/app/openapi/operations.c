@@ -26,7 +26,8 @@ static const uint64_t of_guarded =
 #define OF_PROTOCOLS (UINT64_MAX << PROBLEM_COUNT)
 
 uint64_t operation_problems(const struct operation *operation, enum guard_need need) {
-    const bool is_decided = operation->kind == OPERATION_SEND;
+    const bool is_decided =
+        operation->kind == OPERATION_SEND || operation->kind == OPERATION_CHANGE_TASK;
     return operation->problems | of_any | (is_decided ? OF_PROTOCOLS : 0) |
            (need != GUARD_OPEN ? of_guarded : 0);
 }
@@ -291,6 +292,39 @@ const struct operation operation_mcp = {
     .answers = ANSWERS({"application/json", "JsonRpcResponse"}, {"text/event-stream", "Text"}),
     .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE) | PROBLEM_BIT(PROBLEM_NOT_FOUND) |
                 PROBLEM_BIT(PROBLEM_OVERLOADED)};
+
+#define PROBLEMS_OF_CHANGES                                                                        \
+    (PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |  \
+     PROBLEM_BIT(PROBLEM_BUS_TIMEOUT))
+
+const struct operation operation_extend_task = {
+    .id = "extendTask",
+    .tag = "Sending",
+    .summary = "The agent that holds a task holds it for longer",
+    .description = "With `lease`, until so many seconds from now; without it, for as long as a "
+                   "claim (`--task-lease`), if that is later than before. 409 says that the agent "
+                   "does not hold the task any more, or that the task is over: stop working on it.",
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "Until when the agent holds the task.",
+    .body = "TaskExtension",
+    .answers = ANSWERS({"application/json", "TaskTurn"}),
+    .problems = PROBLEMS_OF_CHANGES,
+    .name_description = "The id of the task: that of its request.",
+    .name_example = "650e8400-e29b-41d4-a716-446655440000"};
+
+const struct operation operation_release_task = {
+    .id = "releaseTask",
+    .tag = "Sending",
+    .summary = "The agent that holds a task gives it back",
+    .description = "Another agent can claim it, at once or `after` so many seconds. The attempt "
+                   "counts (`--task-attempts`).",
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "From when on the task may be claimed.",
+    .body = "TaskRelease",
+    .answers = ANSWERS({"application/json", "TaskTurn"}),
+    .problems = PROBLEMS_OF_CHANGES,
+    .name_description = "The id of the task: that of its request.",
+    .name_example = "650e8400-e29b-41d4-a716-446655440000"};
 
 const struct operation operation_rejected = {
     .id = "readRejected",

@@ -104,6 +104,18 @@ static void serve_next_work(struct services *services, struct http_request *requ
     tasks_serve_next(&services->tasks, request, variable->protocol);
 }
 
+static void serve_extend(struct services *services, struct http_request *request,
+                         const struct variable *variable) {
+    tasks_serve_change(&services->tasks, request, variable->protocol, variable->name,
+                       PARLEY_TASK_EXTEND);
+}
+
+static void serve_give_back(struct services *services, struct http_request *request,
+                            const struct variable *variable) {
+    tasks_serve_change(&services->tasks, request, variable->protocol, variable->name,
+                       PARLEY_TASK_RELEASE);
+}
+
 static void serve_rejected(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     (void)variable;
@@ -300,6 +312,10 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/{name}/extend", SEND, extend_task, .post = serve_extend,
+          .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/{name}/release", SEND, release_task, .post = serve_give_back,
+          .is_json = true),
     ROUTE("/", OPEN, index, .get = serve_index),
     ROUTE("/page.js", OPEN, script, .get = serve_script),
     ROUTE("/page.css", OPEN, style, .get = serve_style),

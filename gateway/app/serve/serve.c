@@ -515,7 +515,7 @@ static int start_workers(struct server *server) {
     }
     server->fact_ledger = fact_ledger_create();
     if (server->fact_ledger == NULL ||
-        task_boards_create(configuration->channels, &server->boards) != PARLEY_OK ||
+        task_boards_create(configuration, &server->boards) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }

@@ -5,17 +5,35 @@
 #include <stdlib.h>
 
 #include "board.h"
+#include "channel.h"
 
-enum parley_status task_boards_create(const struct channel *channels, struct board ***out) {
-    static const struct board_limits usual;
+static uint64_t value_of(const struct configuration *configuration, const struct channel *channel,
+                         const struct parley_option *option) {
+    const struct parley_option *first = channel->protocol->options;
+    return option != NULL ? configuration_values(configuration, channel)[option - first].number : 0;
+}
+
+bool task_boards_have_leases(const struct configuration *configuration,
+                             const struct channel *channel) {
+    const struct parley_task_kind *kind = channel->protocol->tasks;
+    return kind != NULL && value_of(configuration, channel, kind->lease) > 0;
+}
+
+enum parley_status task_boards_create(const struct configuration *configuration,
+                                      struct board ***out) {
+    const struct channel *channels = configuration->channels;
     struct board **boards = calloc(parley_protocol_count(), sizeof(struct board *));
     if (boards == NULL) {
         return PARLEY_E_MEMORY;
     }
     for (size_t i = 0; i < parley_protocol_count(); i++) {
         const struct parley_protocol *protocol = parley_protocols[i];
-        if (protocol->tasks != NULL &&
-            board_create(protocol, channels[i].fact_bucket, &usual, &boards[i]) != PARLEY_OK) {
+        if (protocol->tasks == NULL) {
+            continue;
+        }
+        const struct board_limits limits = {
+            .attempts_max = value_of(configuration, &channels[i], protocol->tasks->attempts)};
+        if (board_create(protocol, channels[i].fact_bucket, &limits, &boards[i]) != PARLEY_OK) {
             task_boards_destroy(boards);
             return PARLEY_E_MEMORY;
         }

@@ -5,13 +5,16 @@
 
 #include <parley/status.h>
 
-#include "channel.h"
+#include "configuration.h"
 
 struct board;
 
-/* `channels`: of parley_protocols, in their order.  Owns: returns an array in that order, NULL
- * where a protocol has no work, which the caller destroys once no reactor runs. */
-enum parley_status task_boards_create(const struct channel *channels,
+/* Owns: returns an array in the order of parley_protocols, NULL where a protocol has no work, which
+ * the caller destroys once no reactor runs. */
+enum parley_status task_boards_create(const struct configuration *configuration,
                                       struct board ***out) PARLEY_MUST_CHECK;
+/* Whether agents hold the tasks of this protocol for a limited time. */
+bool task_boards_have_leases(const struct configuration *configuration,
+                             const struct channel *channel);
 /* NULL is allowed. */
 void task_boards_destroy(struct board **boards);

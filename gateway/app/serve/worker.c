@@ -28,6 +28,8 @@
 #include "webhooks.h"
 #include "routes.h"
 #include "streams.h"
+#include "task_boards.h"
+#include "task_ender.h"
 #include "worker_figures.h"
 #include "worker_halts.h"
 #include "worker_objects.h"
@@ -55,6 +57,7 @@ struct worker {
     struct bucket *buckets;           /* BUCKETS_MAX per protocol, for the names of its own */
     size_t bucket_count;
     struct fact_consumers **fact_consumers; /* one per protocol; NULL for none */
+    struct task_ender **task_enders;        /* likewise */
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
     bool is_away;                         /* it was, or was never there: counted in away_count */
@@ -339,6 +342,8 @@ static enum parley_status create_facts(struct worker *worker) {
                                      &gateway->fact_stores[i]));
         fact_store_share(gateway->fact_stores[i], worker->options.fact_ledger);
         if (worker->services.tasks.boards[i] != NULL) {
+            fact_store_on_series(gateway->fact_stores[i], board_last_turn,
+                                 worker->services.tasks.boards[i]);
             fact_store_on_written(gateway->fact_stores[i], board_on_written,
                                   worker->services.tasks.boards[i]);
         }
@@ -377,6 +382,37 @@ static enum parley_status create_webhooks(struct worker *worker) {
                                              .file = worker->options.webhooks,
                                              .figures = gateway->figures};
     return options.file != NULL ? webhooks_create(&options, &worker->webhooks) : PARLEY_OK;
+}
+
+/* Of all workers the one that keeps facts ends tasks, too. */
+static enum parley_status create_enders(struct worker *worker) {
+    struct gateway *gateway = &worker->services.gateway;
+    worker->task_enders = calloc(parley_protocol_count(), sizeof(struct task_ender *));
+    if (worker->task_enders == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; worker->options.keeps_facts && i < parley_protocol_count(); i++) {
+        const struct channel *channel = &gateway->configuration->channels[i];
+        struct board *board = worker->services.tasks.boards[i];
+        if (board != NULL && task_boards_have_leases(gateway->configuration, channel)) {
+            PARLEY_TRY(
+                task_ender_create(gateway, channel->protocol, board, &worker->task_enders[i]));
+        }
+    }
+    return PARLEY_OK;
+}
+
+static void stop_enders(const struct worker *worker) {
+    for (size_t i = 0; worker->task_enders != NULL && i < parley_protocol_count(); i++) {
+        task_ender_stop(worker->task_enders[i]);
+    }
+}
+
+static void destroy_enders(struct worker *worker) {
+    for (size_t i = 0; worker->task_enders != NULL && i < parley_protocol_count(); i++) {
+        task_ender_destroy(worker->task_enders[i]);
+    }
+    free(worker->task_enders);
 }
 
 static enum parley_status build(struct worker *worker) {
@@ -420,6 +456,7 @@ static enum parley_status build(struct worker *worker) {
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
+    PARLEY_TRY(create_enders(worker));
     worker->figures = (struct worker_figures){.services = &worker->services,
                                               .fact_consumers = worker->fact_consumers,
                                               .halt_keepers = worker->halts.keepers};
@@ -451,6 +488,7 @@ static void take_apart(struct worker *worker) {
     guard_destroy(gateway->guard);
     streams_destroy(worker->services.streams);
     agents_destroy(worker->services.agents);
+    stop_enders(worker);
     end_boards(worker);
     waiters_destroy(worker->services.tasks.waiters);
     webhooks_destroy(worker->webhooks);
@@ -459,6 +497,7 @@ static void take_apart(struct worker *worker) {
     destroy_facts(worker);
     worker_objects_destroy(gateway);
     jetstream_destroy(gateway->jetstream);
+    destroy_enders(worker);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
     }
@@ -650,6 +689,7 @@ static void begin_drain(void *context) {
     }
     worker_halts_stop(&worker->halts);
     webhooks_stop(worker->webhooks);
+    stop_enders(worker);
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
 }

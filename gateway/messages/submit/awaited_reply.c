@@ -46,7 +46,7 @@ static void write_end(struct awaited_reply *awaited, enum reply_end end,
         break;
     case REPLY_LAPSED:
         parley_buffer_text(answer, ",\"state\":");
-        parley_buffer_json(answer, parley_bytes_of(awaited->protocol->tasks->lapsed));
+        parley_buffer_json(answer, parley_bytes_of(awaited->protocol->tasks->expired));
         break;
     }
     parley_buffer_text(answer, "}\n");

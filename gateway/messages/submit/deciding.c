@@ -73,6 +73,11 @@ static enum parley_status note_receipt(struct submission *submission,
     return submission_note_receipt(submission, verdict->message, &route);
 }
 
+static void note_members(struct submission *submission, const struct parley_decision *decision) {
+    parley_buffer_clear(&submission->members);
+    parley_buffer_append(&submission->members, decision->members);
+}
+
 /* Settles a message that was stored before, or that contradicts stored ones. */
 static void settle_decided(struct submission *submission, const struct verdict *verdict,
                            const struct parley_decision *decision) {
@@ -86,7 +91,7 @@ static void settle_decided(struct submission *submission, const struct verdict *
     if (decision->has_count) {
         fact_lookup_count(&submission->deciding->lookup, decision);
     }
-    parley_buffer_append(&submission->members, decision->members);
+    note_members(submission, decision);
     submission_note_place(submission, decision->stream, decision->sequence);
     if (decision->kind == PARLEY_DECISION_REPEATED) {
         submission_settle_stored(submission, !is_own);
@@ -142,17 +147,8 @@ static void resolve(struct submission *submission, int64_t delay_ms) {
 
 /* The fact says that this message is the one that counts. */
 static bool is_own_fact(const struct submission *submission, const char *value) {
-    const char *members = submission->deciding->fact_members;
-    const struct parley_decision decision = {.fact_members = parley_bytes_of(members)};
-    struct parley_buffer own;
-    parley_buffer_init(&own);
-    parley_decision_write_fact(&decision, parley_bytes_of(submission->stream), submission->sequence,
-                               &own);
-    /* Up to the members: another gateway may have written them. */
-    const size_t length = own.length - strlen(members) - 1;
-    const bool is_own = !own.has_failed && strncmp(own.data, value, length) == 0;
-    parley_buffer_finish(&own);
-    return is_own;
+    return parley_fact_is_of(parley_bytes_of(value), parley_bytes_of(submission->stream),
+                             submission->sequence);
 }
 
 /* Its key has a value that says nothing of it, as a gateway of an older version writes one that has
@@ -351,6 +347,7 @@ enum parley_status deciding_prepare(struct submission *submission, const struct 
     struct deciding *deciding = submission->deciding;
     PARLEY_TRY(say_count(verdict, decision, publication));
     PARLEY_TRY(keep_fact(deciding, decision));
+    note_members(submission, decision);
     return note_duplicate(deciding, verdict, decision);
 }
 
@@ -380,6 +377,35 @@ static enum submission_step ask_again(struct submission *submission, struct verd
     }
     submission_enter(submission, SUBMISSION_READY);
     return deciding_go(submission, verdict);
+}
+
+/* It depends on another message besides. */
+static enum submission_step ask_last(struct submission *submission, struct verdict *verdict,
+                                     const struct parley_decision *decision) {
+    struct fact_lookup *lookup = &submission->deciding->lookup;
+    fact_lookup_ask_last(lookup, decision);
+    if (lookup->state != FACT_LOOKUP_ASKING) {
+        return deciding_go(submission, verdict);
+    }
+    submission_enter(submission, SUBMISSION_ASKING);
+    return SUBMISSION_WAITS;
+}
+
+/* Something is to be written first: then it is decided on anew. */
+static enum submission_step prepare(struct submission *submission,
+                                    const struct parley_decision *decision) {
+    enum { WHOLE_WINDOW = 100 };
+    const enum jetstream_publish published =
+        fact_lookup_prepare(&submission->deciding->lookup, decision);
+    if (published == JETSTREAM_FULL) {
+        submission->submitter->share = WHOLE_WINDOW;
+        return SUBMISSION_IS_FULL;
+    }
+    if (published != JETSTREAM_PUBLISHED) {
+        return submission_refuse(submission, published);
+    }
+    submission_enter(submission, SUBMISSION_ASKING);
+    return SUBMISSION_WAITS;
 }
 
 static void on_lookup(struct fact_lookup *lookup) {
@@ -453,6 +479,10 @@ enum submission_step deciding_go(struct submission *submission, struct verdict *
         return submission_publish(submission, verdict, &decision);
     case PARLEY_DECISION_ASK_AGAIN:
         return ask_again(submission, verdict, delay_ms);
+    case PARLEY_DECISION_ASK_LAST:
+        return ask_last(submission, verdict, &decision);
+    case PARLEY_DECISION_PREPARE:
+        return prepare(submission, &decision);
     case PARLEY_DECISION_REPEATED:
     case PARLEY_DECISION_REFUSED:
         break;

@@ -144,6 +144,91 @@ void fact_lookup_again(struct fact_lookup *lookup, int64_t delay_ms) {
     ask(lookup, delay_ms);
 }
 
+/* ---- the last message on a subject ---- */
+
+static void fail_last(struct fact_lookup *lookup) {
+    fail(lookup, "The last sign of life of an agent, on which this depends, could not be read. "
+                 "Nothing was stored: send it again.");
+}
+
+static void on_last(struct fact_last *last) {
+    struct fact_lookup *lookup = OWNER_OF(last, struct fact_lookup, last);
+    lookup->state = FACT_LOOKUP_DONE;
+    if (!last->is_known) {
+        fail_last(lookup);
+    }
+    lookup->on_ready(lookup);
+}
+
+void fact_lookup_ask_last(struct fact_lookup *lookup, const struct parley_decision *decision) {
+    char subject[FACT_KEY_MAX * 4];
+    snprintf(subject, sizeof subject, "%.*s", (int)decision->last_subject.length,
+             decision->last_subject.data);
+    lookup->last.done = on_last;
+    if (fact_last_ask(&lookup->last, lookup->options->gateway->jetstream, subject)) {
+        lookup->state = FACT_LOOKUP_ASKING;
+    } else if (!lookup->last.is_known) {
+        fail_last(lookup);
+    }
+}
+
+/* ---- preparing ---- */
+
+/* A key on its way; the look-up may end before it is acknowledged. */
+struct fact_preparation {
+    struct fact_lookup *lookup; /* NULL once that has ended */
+};
+
+static void on_prepared(void *context, enum fact_written written, const struct jetstream_ack *ack) {
+    struct fact_preparation *preparation = context;
+    struct fact_lookup *lookup = preparation->lookup;
+    free(preparation);
+    if (lookup == NULL) {
+        return;
+    }
+    lookup->preparation = NULL;
+    if (written == FACT_FAILED) {
+        char error[512];
+        snprintf(error, sizeof error,
+                 "A key that this message needs could not be written (%.300s). Nothing was stored: "
+                 "send it again.",
+                 ack->error != NULL ? ack->error : "no acknowledgement came in time");
+        fail(lookup, error);
+    } else {
+        ask(lookup, 0);
+    }
+    if (lookup->state != FACT_LOOKUP_ASKING) {
+        lookup->on_ready(lookup);
+    }
+}
+
+enum jetstream_publish fact_lookup_prepare(struct fact_lookup *lookup,
+                                           const struct parley_decision *decision) {
+    enum { PREPARED_MAX = 16 }; /* others that were quicker; each time the task had another turn */
+    struct fact_preparation *preparation = malloc(sizeof *preparation);
+    struct parley_buffer value;
+    if (preparation == NULL || ++lookup->prepared_count > PREPARED_MAX) {
+        free(preparation);
+        return JETSTREAM_FAILED;
+    }
+    preparation->lookup = lookup;
+    parley_buffer_init(&value);
+    parley_decision_write_fact(decision, (struct parley_bytes){0}, 0, &value);
+    const enum jetstream_publish published =
+        value.has_failed
+            ? JETSTREAM_FAILED
+            : fact_store_create_key(lookup->query.store, decision->fact_key,
+                                    parley_buffer_bytes(&value), on_prepared, preparation);
+    parley_buffer_finish(&value);
+    if (published != JETSTREAM_PUBLISHED) {
+        free(preparation);
+        return published;
+    }
+    lookup->preparation = preparation;
+    lookup->state = FACT_LOOKUP_ASKING;
+    return published;
+}
+
 enum parley_status fact_lookup_decide_alone(struct fact_lookup *lookup,
                                             struct parley_message *message) {
     struct parley_decision ignored;
@@ -167,6 +252,7 @@ enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_
     if (!fact_lookup_is_log(lookup)) {
         PARLEY_TRY(digest_of_message(message, lookup->digest));
     }
+    fact_last_tell(&lookup->last, known);
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         known->values[i] = parley_bytes_of(lookup->query.values[i]);
         known->sequences[i] = lookup->query.sequences[i];
@@ -176,12 +262,7 @@ enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_
 }
 
 const char *fact_lookup_value(const struct fact_lookup *lookup, const char *key) {
-    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
-        if (lookup->query.keys[i] != NULL && strcmp(lookup->query.keys[i], key) == 0) {
-            return lookup->query.values[i];
-        }
-    }
-    return NULL;
+    return fact_query_value(&lookup->query, key);
 }
 
 void fact_lookup_finish(struct fact_lookup *lookup) {
@@ -189,6 +270,11 @@ void fact_lookup_finish(struct fact_lookup *lookup) {
         lookup->log->waiting = NULL;
         reactor_timer_clear(lookup->reactor, &lookup->log->turn);
     }
+    if (lookup->preparation != NULL) {
+        lookup->preparation->lookup = NULL;
+        lookup->preparation = NULL;
+    }
+    fact_last_finish(&lookup->last);
     fact_query_finish(&lookup->query);
     free(lookup->error);
     lookup->error = NULL;

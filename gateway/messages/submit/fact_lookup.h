@@ -3,6 +3,7 @@
 
 /* Looks up the facts that a message needs of earlier ones, and lets its protocol decide. */
 
+#include "fact_last.h"
 #include "failure.h"
 #include "log_count.h"
 
@@ -25,6 +26,9 @@ struct fact_lookup {
     struct log_count *log; /* of its request; set before fact_lookup_begin */
     int64_t begun_ms;
     char *error;
+    struct fact_last last;                /* that the decision needs besides */
+    struct fact_preparation *preparation; /* whose key is being written; NULL: none is */
+    unsigned prepared_count;
     struct parley_known_facts known; /* for fact_lookup_decide */
     char digest[DIGEST_LENGTH + 1];
 };
@@ -53,6 +57,15 @@ void fact_lookup_again(struct fact_lookup *lookup, int64_t delay_ms);
 enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_message *message,
                                       struct parley_decision *out,
                                       int64_t *out_delay_ms) PARLEY_MUST_CHECK;
+
+/* Asks for the message of PARLEY_DECISION_ASK_LAST: `on_ready` follows if the state is
+ * FACT_LOOKUP_ASKING. */
+void fact_lookup_ask_last(struct fact_lookup *lookup, const struct parley_decision *decision);
+
+/* Creates the key of PARLEY_DECISION_PREPARE, and asks for the facts again: `on_ready` follows, if
+ * it is published. */
+enum jetstream_publish fact_lookup_prepare(struct fact_lookup *lookup,
+                                           const struct parley_decision *decision);
 
 /* Gives the message the warnings that it has without any fact. */
 enum parley_status fact_lookup_decide_alone(struct fact_lookup *lookup,

@@ -102,6 +102,14 @@ static uint64_t read_count(struct parley_bytes headers) {
     return count;
 }
 
+/* Returns: 0 where there is none, or no memory. */
+static int64_t read_time(struct stored_message *answer) {
+    const struct parley_value *value = value_of(answer, MESSAGE_ANSWER_TIME);
+    return value->kind == PARLEY_STRING
+               ? jetstream_time_ns(parley_arena_copy(&answer->arena, value->text))
+               : 0;
+}
+
 static void read_last_message(struct stored_message *answer, struct jetstream_last *out) {
     struct parley_bytes headers = {0}, payload = {0};
     enum parley_status status = read_base64(answer, MESSAGE_ANSWER_HEADERS, &headers);
@@ -118,6 +126,7 @@ static void read_last_message(struct stored_message *answer, struct jetstream_la
         out->payload = payload;
         out->sequence = read_sequence(answer);
         out->count = read_count(headers);
+        out->time_ns = read_time(answer);
     } else if (status == PARLEY_E_MEMORY) {
         out->error = out_of_memory;
     }
@@ -134,14 +143,6 @@ void stored_message_last(struct stored_message *answer, struct jetstream_last *o
     } else if (value_of(answer, MESSAGE_ANSWER_MESSAGE)->kind == PARLEY_OBJECT) {
         read_last_message(answer, out);
     }
-}
-
-/* Returns: 0 where there is none, or no memory. */
-static int64_t read_time(struct stored_message *answer) {
-    const struct parley_value *value = value_of(answer, MESSAGE_ANSWER_TIME);
-    return value->kind == PARLEY_STRING
-               ? jetstream_time_ns(parley_arena_copy(&answer->arena, value->text))
-               : 0;
 }
 
 static void read_held_message(struct stored_message *answer, struct jetstream_held *out) {

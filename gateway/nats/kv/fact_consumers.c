@@ -22,6 +22,7 @@
 #include <time.h>
 
 #include "digest.h"
+#include "fact_last.h"
 #include "reactor.h"
 
 enum {
@@ -58,7 +59,10 @@ struct taken {
     struct taken_list *list;
     int64_t due_ms;
     struct fact_query query;
+    struct fact_last last;
     bool has_all_keys, is_final;
+    bool is_direct; /* no gateway has published it */
+    unsigned prepared_count;
     enum { ON_TIME, AT_ONCE, TOO_EARLY } turn; /* in which it is looked at */
     char digest[DIGEST_LENGTH + 1];
     uint64_t sequence;
@@ -81,6 +85,7 @@ static void free_taken(struct taken *taken) {
     taken->consumers->early_count -= taken->turn == TOO_EARLY ? 1 : 0;
     taken->consumers->held_bytes -= taken->payload.length;
     fact_query_finish(&taken->query);
+    fact_last_finish(&taken->last);
     free(taken);
 }
 
@@ -119,6 +124,7 @@ static enum parley_status decide(struct taken *taken, struct parley_known_facts 
                                          .digest = taken->digest,
                                          .stored_stream = parley_bytes_of(taken->stream),
                                          .stored_sequence = taken->sequence};
+    fact_last_tell(&taken->last, known);
     for (size_t i = 0; taken->has_all_keys && i < PARLEY_FACT_KEYS_MAX; i++) {
         known->values[i] = parley_bytes_of(taken->query.values[i]);
     }
@@ -145,6 +151,56 @@ static void write_fact(struct taken *taken, const struct parley_decision *decisi
                                             parley_buffer_bytes(&value), on_written, taken);
     parley_buffer_finish(&value);
     if (published != JETSTREAM_PUBLISHED) {
+        give_back(taken);
+    }
+}
+
+static void ask_all(struct taken *taken);
+static void finish_decided(struct taken *taken);
+
+static void on_last(struct fact_last *last) {
+    struct taken *taken = OWNER_OF(last, struct taken, last);
+    if (last->is_known) {
+        finish_decided(taken);
+    } else {
+        give_back(taken);
+    }
+}
+
+/* It depends on another message besides. */
+static void ask_last(struct taken *taken, const struct parley_decision *decision) {
+    char subject[FACT_KEY_MAX * 4];
+    snprintf(subject, sizeof subject, "%.*s", (int)decision->last_subject.length,
+             decision->last_subject.data);
+    taken->last.done = on_last;
+    if (fact_last_ask(&taken->last, taken->consumers->options.jetstream, subject)) {
+        return;
+    }
+    on_last(&taken->last);
+}
+
+static void on_prepared(void *context, enum fact_written written, const struct jetstream_ack *ack) {
+    struct taken *taken = context;
+    (void)ack;
+    if (written == FACT_FAILED) {
+        give_back(taken);
+    } else {
+        ask_all(taken);
+    }
+}
+
+/* Something is to be written first: then it is decided on anew. */
+static void prepare(struct taken *taken, const struct parley_decision *decision) {
+    enum { PREPARED_MAX = 16 };
+    struct parley_buffer value;
+    parley_buffer_init(&value);
+    parley_decision_write_fact(decision, (struct parley_bytes){0}, 0, &value);
+    const bool is_written = !value.has_failed && ++taken->prepared_count <= PREPARED_MAX &&
+                            fact_store_create_key(taken->consumers->options.store,
+                                                  decision->fact_key, parley_buffer_bytes(&value),
+                                                  on_prepared, taken) == JETSTREAM_PUBLISHED;
+    parley_buffer_finish(&value);
+    if (!is_written) {
         give_back(taken);
     }
 }
@@ -185,6 +241,10 @@ static void finish_decided(struct taken *taken) {
         give_back(taken);
     } else if (decision.kind == PARLEY_DECISION_ASK_AGAIN) {
         ask_again(taken);
+    } else if (decision.kind == PARLEY_DECISION_ASK_LAST) {
+        ask_last(taken, &decision);
+    } else if (decision.kind == PARLEY_DECISION_PREPARE) {
+        prepare(taken, &decision);
     } else if (decision.kind == PARLEY_DECISION_PUBLISH && decision.fact_key.data != NULL) {
         write_fact(taken, &decision);
     } else {
@@ -208,6 +268,19 @@ static void ask(struct taken *taken, const struct parley_bytes keys[PARLEY_FACT_
     }
 }
 
+/* Its key may be written already, and a later one of the series still be this message's. */
+static bool has_series(struct parley_message *message) {
+    struct parley_route route;
+    bool has_one = false;
+    if (parley_message_route(message, &route) != PARLEY_OK) {
+        return false;
+    }
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        has_one = has_one || fact_key_is_series(route.fact_keys[i]);
+    }
+    return has_one;
+}
+
 /* Looks for the key that it would leave without any other facts. Keys that this process has written
  * itself need not be asked for. */
 static void look(struct taken *taken) {
@@ -223,9 +296,13 @@ static void look(struct taken *taken) {
     enter_list(taken, &taken->consumers->under_way);
     const enum parley_status status = decide(taken, &known, &decision);
     taken->is_final = false;
-    const bool is_open = status == PARLEY_OK && decision.fact_key.data != NULL &&
-                         !fact_store_has_written(its->store, decision.fact_key);
-    if (is_open) {
+    const bool is_decided = status == PARLEY_OK && decision.kind == PARLEY_DECISION_PUBLISH;
+    const bool is_open = is_decided && decision.fact_key.data != NULL &&
+                         ((taken->is_direct && has_series(message)) ||
+                          !fact_store_has_written(its->store, decision.fact_key));
+    if (is_decided && decision.fact_key.data == NULL && taken->is_direct) {
+        ask_all(taken); /* it may be a sign of life */
+    } else if (is_open) {
         const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX] = {decision.fact_key};
         ask(taken, keys);
     } else if (status != PARLEY_E_MEMORY) {
@@ -257,7 +334,9 @@ static void on_answer(struct fact_query *query) {
         give_back(taken);
     } else if (taken->has_all_keys) {
         finish_decided(taken);
-    } else if (query->values[0] != NULL) {
+    } else if (query->values[0] != NULL &&
+               parley_fact_is_of(parley_bytes_of(query->values[0]), parley_bytes_of(taken->stream),
+                                 taken->sequence)) {
         acknowledge(taken);
     } else {
         ask_all(taken);
@@ -348,10 +427,11 @@ static void on_taken(void *context, struct shared_consumer *from,
         return;
     }
     taken->from = from;
+    taken->is_direct = !is_from_gateway(stored);
     taken->list = &consumers->fresh;
     TAILQ_INSERT_TAIL(&consumers->fresh, taken, link);
     consumers->held_bytes += taken->payload.length;
-    if (consumers->early_count == 0 && !is_from_gateway(stored)) {
+    if (consumers->early_count == 0 && taken->is_direct) {
         taken->turn = AT_ONCE;
         look(taken);
     } else {

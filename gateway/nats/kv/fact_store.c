@@ -12,6 +12,7 @@
 
 #include "fact_store.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,6 +36,8 @@ struct fact_store {
     struct fact_ledger *ledger; /* NULL if there is none */
     fact_entry_fn *written;     /* NULL if there is no listener */
     void *written_context;
+    fact_series_fn *series; /* NULL: no last keys are known */
+    void *series_context;
     struct fact_queries line, asked, pausing;
     size_t asked_count, query_count, search_count;
     struct reactor_timer ask_timer, pause_timer;
@@ -212,8 +215,12 @@ static void fail_unanswered(struct fact_query *query, const struct jetstream_las
 
 /* ---- queries to the bucket ---- */
 
+/* Of a series, there may always be one key more, once its first exists. */
 static bool is_missing(const struct fact_query *query, size_t number) {
-    return query->keys[number] != NULL && query->values[number] == NULL;
+    if (query->series[number].next == 0) {
+        return query->keys[number] != NULL && query->values[number] == NULL;
+    }
+    return query->series[number].is_begun || query->values[number - 1] != NULL;
 }
 
 static bool is_under_way(const struct fact_query *query) {
@@ -225,6 +232,64 @@ static bool is_under_way(const struct fact_query *query) {
     return false;
 }
 
+/* ---- series ---- */
+
+enum { SERIES_NUMBER_MAX = 20 };
+
+bool fact_key_is_series(struct parley_bytes key) {
+    const struct parley_bytes end = PARLEY_BYTES(PARLEY_FACT_SERIES);
+    return key.length > end.length &&
+           memcmp(key.data + key.length - end.length, end.data, end.length) == 0;
+}
+
+/* Names the key of this number in place of the one before it. */
+static void name_next(struct fact_query *query, size_t number, uint64_t next) {
+    char *end = strrchr(query->keys[number], '.') + 1;
+    query->series[number].next = next;
+    snprintf(end, SERIES_NUMBER_MAX + 1, "%" PRIu64, next);
+}
+
+/* The next key has this value.  Returns: false without memory. */
+static bool step(struct fact_query *query, size_t number, struct parley_bytes value) {
+    char *copy = parley_bytes_copy(value);
+    if (copy == NULL) {
+        return false;
+    }
+    free(query->values[number]);
+    query->values[number] = copy;
+    query->requests[number].is_asked = false;
+    name_next(query, number, query->series[number].next + 1);
+    return true;
+}
+
+/* Begins after the last key that is known.  Returns: false without memory. */
+static bool begin_series(struct fact_query *query, size_t number, struct parley_bytes key) {
+    const struct fact_store *store = query->store;
+    struct parley_buffer value;
+    query->keys[number] = malloc(key.length + SERIES_NUMBER_MAX + 1);
+    if (query->keys[number] == NULL) {
+        return false;
+    }
+    memcpy(query->keys[number], key.data, key.length);
+    query->keys[number][key.length] = '\0';
+    parley_buffer_init(&value);
+    const uint64_t last =
+        store->series != NULL ? store->series(store->series_context, key, &value) : 0;
+    query->series[number].is_begun = last > 0;
+    name_next(query, number, last > 1 ? last : 2);
+    const bool has_memory =
+        last < 2 || (!value.has_failed && step(query, number, parley_buffer_bytes(&value)));
+    parley_buffer_finish(&value);
+    return has_memory;
+}
+
+void fact_store_on_series(struct fact_store *store, fact_series_fn *last, void *context) {
+    store->series = last;
+    store->series_context = context;
+}
+
+/* ---- answers ---- */
+
 /* Returns: false without memory. */
 static bool take_value(struct fact_query *query, size_t number, struct parley_bytes value) {
     struct fact_store *store = query->store;
@@ -232,6 +297,9 @@ static bool take_value(struct fact_query *query, size_t number, struct parley_by
     if (entry != NULL) {
         fact_cache_learn(&store->cache, entry, value, now_ms(store));
         fact_cache_tidy(&store->cache, entry);
+    }
+    if (query->series[number].next > 0) {
+        return step(query, number, value);
     }
     query->values[number] = parley_bytes_copy(value);
     return query->values[number] != NULL;
@@ -268,6 +336,8 @@ static void ask_next(struct fact_store *store) {
     }
 }
 
+static bool ask_all(struct fact_query *query);
+
 static void on_last(void *context, const struct jetstream_last *last) {
     struct fact_request *request = context;
     struct fact_query *query = request->query;
@@ -280,8 +350,8 @@ static void on_last(void *context, const struct jetstream_last *last) {
         fail_unanswered(query, last);
     } else if (is_found && !take(query, (size_t)(request - query->requests), last)) {
         end_query(query, true, NULL);
-    } else if (query->list == &store->asked && !is_under_way(query)) {
-        end_query(query, false, NULL);
+    } else if (query->list == &store->asked && !ask_all(query)) {
+        line_up(query);
     }
 }
 
@@ -440,7 +510,14 @@ bool fact_query_init(struct fact_query *query, struct fact_store *store,
     query->store = store;
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         const size_t length = keys[i].length < FACT_KEY_MAX ? keys[i].length : FACT_KEY_MAX - 1;
-        query->keys[i] = parley_bytes_copy((struct parley_bytes){keys[i].data, length});
+        const struct parley_bytes key = {keys[i].data, length};
+        if (fact_key_is_series(key)) {
+            if (!begin_series(query, i, key)) {
+                return false;
+            }
+            continue;
+        }
+        query->keys[i] = parley_bytes_copy(key);
         if (keys[i].data != NULL && query->keys[i] == NULL) {
             return false;
         }
@@ -455,18 +532,28 @@ void fact_query_finish(struct fact_query *query) {
         free(query->keys[i]);
         free(query->values[i]);
         query->keys[i] = query->values[i] = NULL;
+        query->series[i].next = 0;
     }
+}
+
+/* Returns: false without memory: it is asked for. */
+static bool take_known(struct fact_query *query, size_t number, const char *known) {
+    if (query->series[number].next > 0) {
+        return step(query, number, parley_bytes_of(known));
+    }
+    query->values[number] = strdup(known);
+    return query->values[number] != NULL;
 }
 
 bool fact_query_refresh(struct fact_query *query) {
     struct fact_store *store = query->store;
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
-        const char *known =
-            is_missing(query, i)
-                ? fact_cache_value(&store->cache, parley_bytes_of(query->keys[i]), now_ms(store))
-                : NULL;
-        if (known != NULL) {
-            query->values[i] = strdup(known); /* without memory it is asked for */
+        const char *known;
+        while (is_missing(query, i) &&
+               (known = fact_cache_value(&store->cache, parley_bytes_of(query->keys[i]),
+                                         now_ms(store))) != NULL &&
+               take_known(query, i, known)) {
+            /* Of a series, the next one may be known, too. */
         }
     }
     return expected_entry(query) == NULL;
@@ -479,6 +566,26 @@ bool fact_query_is_complete(const struct fact_query *query) {
         }
     }
     return true;
+}
+
+/* Whether `key` is one of the series that were found. */
+static bool is_in_series(const struct fact_query *query, size_t number, const char *key) {
+    const char *next = query->keys[number];
+    const size_t length = (size_t)(strrchr(next, '.') + 1 - next);
+    return strncmp(next, key, length) == 0 && strchr(key + length, '.') == NULL &&
+           strtoull(key + length, NULL, 10) < query->series[number].next;
+}
+
+const char *fact_query_value(const struct fact_query *query, const char *key) {
+    for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
+        const bool is_meant = query->keys[i] != NULL &&
+                              (query->series[i].next > 0 ? is_in_series(query, i, key)
+                                                         : strcmp(query->keys[i], key) == 0);
+        if (is_meant) {
+            return query->values[i];
+        }
+    }
+    return NULL;
 }
 
 /* ---- writing ---- */
@@ -583,9 +690,13 @@ static struct write *create_write(struct fact_store *store, struct parley_bytes 
     return write;
 }
 
-enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
-                                        struct parley_bytes value, fact_written_fn *done,
-                                        void *context) {
+typedef enum jetstream_publish publish_fn(struct jetstream *jetstream,
+                                          const struct jetstream_message *message,
+                                          jetstream_ack_fn *done, void *context);
+
+static enum jetstream_publish write_by(publish_fn *publish, struct fact_store *store,
+                                       struct parley_bytes key, struct parley_bytes value,
+                                       fact_written_fn *done, void *context) {
     static const struct bus_header first = {"Nats-Expected-Last-Subject-Sequence", "0"};
     char subject[FACT_NAME_MAX + FACT_KEY_MAX + 1];
     if (key.length > FACT_KEY_MAX || store->is_ending) {
@@ -598,12 +709,23 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
     write_subject(store, key, subject);
     const struct jetstream_message message = {
         .subject = subject, .headers = &first, .header_count = 1, .payload = value};
-    const enum jetstream_publish published =
-        jetstream_publish_second(store->jetstream, &message, on_written, write);
+    const enum jetstream_publish published = publish(store->jetstream, &message, on_written, write);
     if (published != JETSTREAM_PUBLISHED) {
         free(write);
     }
     return published;
+}
+
+enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
+                                        struct parley_bytes value, fact_written_fn *done,
+                                        void *context) {
+    return write_by(jetstream_publish_second, store, key, value, done, context);
+}
+
+enum jetstream_publish fact_store_create_key(struct fact_store *store, struct parley_bytes key,
+                                             struct parley_bytes value, fact_written_fn *done,
+                                             void *context) {
+    return write_by(jetstream_publish, store, key, value, done, context);
 }
 
 /* ---- lifecycle ---- */

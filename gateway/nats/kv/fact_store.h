@@ -40,6 +40,12 @@ void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
 /* Reports each write, once it is acknowledged and before `done`. */
 typedef void fact_entry_fn(void *context, const struct bucket_entry *entry);
 void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context);
+/* Finds the last key of a series that is known without asking: appends its value, and returns its
+ * number; 1: its first key is known, and no other; 0: nothing is. Queries then ask only for those
+ * after it. */
+typedef uint64_t fact_series_fn(void *context, struct parley_bytes series,
+                                struct parley_buffer *out_value);
+void fact_store_on_series(struct fact_store *store, fact_series_fn *last, void *context);
 /* Pending queries fail. NULL is allowed. */
 void fact_store_destroy(struct fact_store *store);
 
@@ -51,6 +57,8 @@ bool fact_store_is_idle(const struct fact_store *store);
 
 /* A key is one or more tokens of a subject, and at most this long. */
 #define FACT_KEY_MAX 256
+/* PARLEY_FACT_SERIES */
+bool fact_key_is_series(struct parley_bytes key);
 
 /* ---- writing ---- */
 
@@ -67,6 +75,12 @@ typedef void fact_written_fn(void *context, enum fact_written written,
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
                                         struct parley_bytes value, fact_written_fn *done,
                                         void *context);
+
+/* The same for a key without a message, which needs room of its own.  Returns: as
+ * jetstream_publish. */
+enum jetstream_publish fact_store_create_key(struct fact_store *store, struct parley_bytes key,
+                                             struct parley_bytes value, fact_written_fn *done,
+                                             void *context);
 
 /* Whether the key is known to have been written a moment ago, by any store that shares the ledger.
  */
@@ -95,7 +109,11 @@ struct fact_query {
     TAILQ_ENTRY(fact_query) link;
     struct fact_queries *list; /* the queue that holds it; NULL if none does */
     struct fact_store *store;
-    char *keys[PARLEY_FACT_KEYS_MAX];
+    char *keys[PARLEY_FACT_KEYS_MAX]; /* of a series: the next one that may exist */
+    struct {
+        uint64_t next; /* its number; 0: it is no series */
+        bool is_begun; /* its first key exists */
+    } series[PARLEY_FACT_KEYS_MAX];
     struct fact_request {
         struct fact_query *query;
         struct jetstream_request *request; /* NULL when not under way */
@@ -116,6 +134,9 @@ void fact_query_finish(struct fact_query *query);
 bool fact_query_refresh(struct fact_query *query);
 /* Whether every key has a value. */
 bool fact_query_is_complete(const struct fact_query *query);
+/* The value of a key that was asked for, or of the last one of its series if it is known to exist;
+ * NULL if it has none. */
+const char *fact_query_value(const struct fact_query *query, const char *key);
 
 /* Asks the bucket's leader for the missing keys, after `delay_ms`: 0 or FACT_RETRY_MS. While NATS
  * does not answer, the query waits as long as a message may (jetstream_options).

@@ -398,10 +398,12 @@ static void on_direct_answer(struct jetstream_request *request, const struct bus
         return;
     }
     if (status == 0 && bus_message_header(message, "KV-Operation") == NULL) {
-        read = (struct jetstream_last){.found = JETSTREAM_LAST_FOUND,
-                                       .payload = message->payload,
-                                       .sequence = direct_sequence(message),
-                                       .count = direct_count(message)};
+        read = (struct jetstream_last){
+            .found = JETSTREAM_LAST_FOUND,
+            .payload = message->payload,
+            .sequence = direct_sequence(message),
+            .count = direct_count(message),
+            .time_ns = jetstream_time_ns(bus_message_header(message, "Nats-Time-Stamp"))};
     }
     jetstream_last_fn *last = request->last;
     void *context = request->context;

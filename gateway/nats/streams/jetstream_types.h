@@ -188,6 +188,7 @@ struct jetstream_last {
     uint64_t sequence; /* of the message found, or of the one that marks the key as deleted; 0 if
                           there is none */
     uint64_t count;    /* of its header JETSTREAM_COUNT_HEADER; 0 if absent */
+    int64_t time_ns;   /* of storage, Unix time; 0: not known */
     const char *error; /* of JETSTREAM_LAST_UNKNOWN: the server's error, or NULL */
 };
 typedef void jetstream_last_fn(void *context, const struct jetstream_last *last);

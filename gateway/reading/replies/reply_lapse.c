@@ -71,6 +71,7 @@ static void on_none(struct reply_wait *wait) {
         reply_finish(wait, REPLY_LAPSED, (struct parley_bytes){0});
         break;
     case PARLEY_TASK_REQUEST:
+    case PARLEY_TASK_TURN:
     case PARLEY_TASK_FACTS:
         look_at(wait, NEVER);
         break;
@@ -87,6 +88,7 @@ static void on_found(struct reply_wait *wait, struct parley_bytes value) {
         reply_source_ask(wait->source, wait);
         break;
     case PARLEY_TASK_CLAIM:
+    case PARLEY_TASK_TURN:
     case PARLEY_TASK_FACTS:
         break;
     }

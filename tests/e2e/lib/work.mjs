@@ -21,6 +21,10 @@ export const askAndWait = (server, message, wait, options) =>
     ...options,
   });
 
+// What the holder of a task asks for: `extend`, `release`.
+export const changeTask = (server, id, kind, body, options) =>
+  post(server, `/v1/roundtable/tasks/${id}/${kind}`, JSON.stringify(body), options);
+
 export const boardOf = (server, query = '') =>
   request(server, 'GET', `/v1/roundtable/tasks${query}`).then((answer) => {
     if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
