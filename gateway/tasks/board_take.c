@@ -339,8 +339,8 @@ void board_begins_at(struct board *board, const char *stream, uint64_t first_seq
     pthread_mutex_unlock(&board->lock);
 }
 
-/* What had lapsed is looked at again later: its holder may have been heard of, which its keys say in
- * a moment, or another clock decide. */
+/* What had lapsed is looked at again later: its holder may have been heard of, which its keys say
+ * in a moment, or another clock decide. */
 static void close_lost(struct board *board, struct work *work) {
     enum { AGAIN_MS = 1000 };
     if (work->facts[PARLEY_TASK_CLAIM] == NULL || work->facts[PARLEY_TASK_END] != NULL) {
