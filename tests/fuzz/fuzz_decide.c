@@ -35,6 +35,9 @@ static void check(struct parley_message *message, unsigned type, unsigned option
     static char text[512];
     struct parley_options asked = {.now_seconds = NOW};
     set_lifecycle(&asked, message->protocol, (enum parley_lifecycle)(options / 2 % 3));
+    set_option(&asked, message->protocol, "task-lease", options / 6 % 2 != 0 ? "0" : "900000");
+    set_option(&asked, message->protocol, "task-attempts", "3");
+    set_option(&asked, message->protocol, "task-max", "86400000");
     const int length =
         snprintf(text, sizeof text,
                  "{\"id\":\"" ID "\",\"version\":\"1.0\",\"from\":\"lancelot\",\"timestamp\":"
@@ -47,7 +50,8 @@ static void check(struct parley_message *message, unsigned type, unsigned option
     require(parley_message_is_valid(message), "the message is valid");
 }
 
-/* The lines of `data`; one that is empty: the key has no value. */
+/* The lines of `data`; one that is empty: the key has no value. What follows is the last message on
+ * a subject that is asked for. */
 static void read_values(const char *data, size_t size, struct parley_known_facts *out) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX && size > 0; i++) {
         const char *end = memchr(data, '\n', size);
@@ -56,6 +60,7 @@ static void read_values(const char *data, size_t size, struct parley_known_facts
         size -= end != NULL ? length + 1 : length;
         data += end != NULL ? length + 1 : length;
     }
+    out->last = (struct parley_bytes){size > 0 ? data : NULL, size};
 }
 
 static void require_members(struct parley_bytes members) {
@@ -73,13 +78,16 @@ static void require_members(struct parley_bytes members) {
 /* A claim or request that left its fact is repeated when it is sent again. */
 static void decide_again(struct parley_message *message, const struct parley_decision *first,
                          unsigned type) {
-    static const size_t places[] = {2, 1};
+    enum { CLAIM_PLACE = 1, TURN_PLACE, REQUEST_PLACE };
+    static const size_t places[] = {REQUEST_PLACE, CLAIM_PLACE};
+    const bool is_turn = memmem(first->fact_key.data, first->fact_key.length, ".turn.", 6) != NULL;
     struct parley_known_facts known = {.is_final = true, .digest = DIGEST};
     struct parley_decision second;
     struct parley_buffer fact;
     parley_buffer_init(&fact);
     parley_decision_write_fact(first, PARLEY_BYTES("S"), 7, &fact);
-    known.values[places[type % TYPES]] = parley_buffer_bytes(&fact);
+    known.values[CLAIM_PLACE] = is_turn ? PARLEY_BYTES("{}") : (struct parley_bytes){0};
+    known.values[is_turn ? TURN_PLACE : places[type % TYPES]] = parley_buffer_bytes(&fact);
     require(parley_message_decide(message, &known, &second) == PARLEY_OK, "it is decided again");
     require(second.kind == PARLEY_DECISION_REPEATED && second.sequence == 7, "it is repeated");
     parley_buffer_finish(&fact);
@@ -113,11 +121,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     parley_message_init(&message, schema);
     check(&message, data[0], data[1]);
     known.is_final = data[1] % 2 != 0;
+    known.has_last = data[1] / 12 % 2 == 0;
+    known.last_seconds = NOW - 60;
     read_values((const char *)data + HEAD_BYTES, size - HEAD_BYTES, &known);
     require(parley_message_decide(&message, &known, &decision) == PARLEY_OK, "it is decided");
     require_whole(&message, &decision);
-    if (decision.fact_key.data != NULL && data[0] % TYPES < 2 &&
-        data[1] / 2 % 3 != PARLEY_LIFECYCLE_OFF) {
+    if (decision.kind == PARLEY_DECISION_PUBLISH && decision.fact_key.data != NULL &&
+        data[0] % TYPES < 2 && data[1] / 2 % 3 != PARLEY_LIFECYCLE_OFF) {
         decide_again(&message, &decision, data[0]);
     }
     parley_message_finish(&message);
