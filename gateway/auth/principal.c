@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 const struct principal principal_anonymous = {
-    .name = "", .scopes = {UINT64_MAX, UINT64_MAX, true, true}, .references = 1};
+    .name = "", .scopes = {UINT64_MAX, UINT64_MAX, true, true, true}, .references = 1};
 const struct principal principal_nobody = {.name = "", .references = 1};
 
 /* The texts are stored after the principal, in one allocation. */

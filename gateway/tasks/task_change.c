@@ -100,7 +100,7 @@ static void on_written(void *context, enum fact_written written, const struct je
     } else if (written == FACT_EXISTS && ++change->quicker_count < QUICKER_MAX) {
         ask(change);
     } else {
-        refuse(change, PROBLEM_BUS_TIMEOUT,
+        refuse(change, PROBLEM_BUS_UNAVAILABLE,
                "It is not known whether the key of this turn was written. Ask again: it is done "
                "once.");
     }

@@ -19,7 +19,7 @@ static const char *const states[] = {"requested", "claimed", "completed",
 static const char *const suffixes[PARLEY_TASK_FACTS] = {[PARLEY_TASK_REQUEST] = "",
                                                         [PARLEY_TASK_CLAIM] = ".claim",
                                                         [PARLEY_TASK_TURN] =
-                                                            ".turn" PARLEY_FACT_SERIES,
+                                                            (".turn" PARLEY_FACT_SERIES),
                                                         [PARLEY_TASK_END] = ".end"};
 
 /* ---- keys ---- */

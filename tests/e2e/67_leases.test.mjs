@@ -5,10 +5,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
 import { useFleet } from './lib/fleet.mjs';
-import { get } from './lib/http.mjs';
-import { embeddedUrl, natsClient, storedMessages } from './lib/nats.mjs';
-import { useParley } from './lib/parley.mjs';
+import { JSON_TYPE, get, rawFor, rawPost } from './lib/http.mjs';
+import { embeddedUrl, natsClient, startNats, storedMessages } from './lib/nats.mjs';
+import { NatsWire } from './lib/nats_wire.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { heartbeat, sendTask, taskClaimed, taskProgress, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertProblem } from './lib/vlp.mjs';
@@ -329,5 +331,29 @@ describe('a task whose last attempt lapses', () => {
     const stored = await storedMessages(its.client, { stream: 'ROUNDTABLE' });
     assert.equal(stored.filter(({ subject }) => subject === `roundtable.results.security.${message.id}`).length, 1);
     assertProblem(await changeTask(its.gateways[0], message.id, 'extend', { agent: 'galahad' }), 409, 'task-over');
+  });
+});
+
+describe('a request to extend a task or to give it back', () => {
+  it('is done whole, though its client has gone while its key was on the way', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const server = await parleyFor(t, { nats: wire.url, args: LONG });
+    const isTurn = ({ kind, subject }) => kind === 'publish' && /^\$KV\.parley_tasks\..*\.turn\.\d+$/.test(subject);
+    for (const { kind, body, isDone } of [
+      { kind: 'extend', body: { agent: 'galahad', lease: 86400 }, isDone: ({ until: end }) => Date.parse(end) > Date.now() + 80_000_000 },
+      { kind: 'release', body: { agent: 'galahad' }, isDone: ({ holder }) => holder === null },
+    ]) {
+      const id = await request(server);
+      await hold(server, id, 'galahad');
+      const held = wire.hold(isTurn);
+      const raw = await rawFor(t, server, rawPost(`/v1/roundtable/tasks/${id}/${kind}`, JSON.stringify(body), { type: JSON_TYPE }));
+      await held.reached();
+      raw.socket.resetAndDestroy();
+      held.release();
+      await until(`${kind} is done`, async () => isDone(await taskOf(server, id)));
+    }
   });
 });

@@ -294,8 +294,7 @@ const struct operation operation_mcp = {
                 PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
 #define PROBLEMS_OF_CHANGES                                                                        \
-    (PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |  \
-     PROBLEM_BIT(PROBLEM_BUS_TIMEOUT))
+    (PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED))
 
 const struct operation operation_extend_task = {
     .id = "extendTask",
