@@ -357,3 +357,16 @@ describe('a request to extend a task or to give it back', () => {
     }
   });
 });
+
+describe('progress straight to NATS', () => {
+  it('is read only where there are leases', async (t) => {
+    for (const [args, isRead] of [[[], false], [LONG, true]]) {
+      const server = await parleyFor(t, { args });
+      const nats = await natsClient(t, embeddedUrl(server));
+      const manager = await nats.jetstreamManager();
+      const names = async () => (await manager.consumers.list('ROUNDTABLE').next()).map(({ name }) => name);
+      await until('the consumer of results is there', async () => (await names()).includes('parley_tasks_results'));
+      assert.equal((await names()).includes('parley_tasks_events_task_progress'), isRead, `${args}`);
+    }
+  });
+});

@@ -458,14 +458,18 @@ static enum parley_status open_all(struct fact_consumers *consumers) {
     const struct fact_consumers_options *its = &consumers->options;
     const struct parley_facts_kind *facts = its->channel->protocol->facts;
     for (size_t i = 0; its->channel->fact_subjects[i] != NULL && i < CONSUMERS_MAX; i++) {
-        name_durable(facts->bucket, facts->subjects[i], i == 0, consumers->durables[i]);
+        char *durable = consumers->durables[consumers->count];
+        if (facts->reads != NULL && !facts->reads(i, its->values)) {
+            continue;
+        }
+        name_durable(facts->bucket, facts->subjects[i], i == 0, durable);
         const struct shared_consumer_options options = {.stream = its->channel->stream,
-                                                        .durable = consumers->durables[i],
+                                                        .durable = durable,
                                                         .filter = its->channel->fact_subjects[i],
                                                         .batch = BATCH,
                                                         .ack_wait_ms = ACK_WAIT_MS};
         PARLEY_TRY(shared_consumer_open(its->jetstream, &options, on_taken, consumers,
-                                        &consumers->shared[i]));
+                                        &consumers->shared[consumers->count]));
         consumers->count++;
     }
     return PARLEY_OK;
