@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* The tool that reads what is stored: the events of a stream as a list, and where the next call
- * goes on. What is there is asked for first; only where that is nothing, a stream is followed. */
+ * goes on. What is there is asked for first; a stream is followed only where there is nothing. */
 
 #include <stdio.h>
 

@@ -13,7 +13,6 @@
 #include <stdlib.h>
 
 #include "board.h"
-#include "channel.h"
 #include "failure.h"
 #include "json_fields.h"
 #include "problem.h"
@@ -22,7 +21,6 @@
 #include "tasks.h"
 
 enum {
-    BODY_BYTES_MAX = 16 * 1024,
     ARENA_BYTES_MAX = 256 * 1024,
     QUICKER_MAX = 16, /* others; each time the task had another turn */
     SECONDS_MAX = 86400,
@@ -200,7 +198,7 @@ static bool read_body(struct change *change) {
     const enum json_fields_result result = json_fields_read(
         parley_buffer_bytes(&change->body), fields, extends ? 2 : 3, &change->body_arena, &unknown);
     return result == JSON_FIELDS_READ && unknown.data == NULL && fields[0].kind == PARLEY_STRING &&
-           read_text(&fields[0], BODY_BYTES_MAX, &change->what.agent) &&
+           read_text(&fields[0], SMALL_BODY_BYTES_MAX, &change->what.agent) &&
            read_seconds(&fields[1], extends ? LEASE_SECONDS_MIN : 0, &change->what.seconds) &&
            (extends || read_text(&fields[2], WHY_BYTES_MAX, &change->what.why));
 }
@@ -253,9 +251,8 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
                         enum parley_task_change_kind kind) {
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
-    struct gateway *gateway = tasks->gateway;
     struct request_options options = {
-        .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
+        .gateway = tasks->gateway, .protocol = protocol, .task = INGEST_FORWARD};
     if (protocol->tasks == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
         return;
@@ -271,13 +268,12 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
         return;
     }
     parley_buffer_init(&change->body);
-    change->body.limit_bytes = BODY_BYTES_MAX;
-    parley_arena_init(&change->body_arena, 4 * BODY_BYTES_MAX);
+    change->body.limit_bytes = SMALL_BODY_BYTES_MAX;
+    parley_arena_init(&change->body_arena, 4 * SMALL_BODY_BYTES_MAX);
     parley_arena_init(&change->arena, ARENA_BYTES_MAX);
     change->request = request;
     change->what.kind = kind;
-    change->what.options = configuration_values(
-        gateway->configuration, channel_find(gateway->configuration->channels, protocol));
+    change->what.options = change->options.check.values; /* the operator's: none is a request's */
     if (!tasks_write_id(protocol, id, change->id)) {
         destroy(change);
         tasks_refuse_id(request, id);

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Ends the tasks whose attempts are used up: publishes, in the gateway's name, the message that a
- * task has failed, so that whoever waits for its answer hears of it. Every gateway of a fleet does
+ * task has failed, so that those who wait for its answer get it. Every gateway of a fleet does
  * so; only one such message can be stored, and its protocol decides whether it counts. */
 
 #include "tasks.h"

@@ -22,7 +22,7 @@ const struct parley_problem roundtable_problems[] = {
      .title = "The task was given out as often as it may be",
      .advice =
          "The member `attempt` says how often (--task-attempts). Nothing was stored: take another "
-         "task. Whoever requested it can request it again with a new id."},
+         "task. Its requester can request it again with a new id."},
     {.name = "task-over",
      .status = 409,
      .title = "The task is over",

@@ -69,7 +69,7 @@ enum parley_status supervisor_ask_history(struct parley_message *message,
 
 /* ---- members of a stored message ---- */
 
-/* Longer texts are cut off: they are none that count. */
+/* Longer texts are cut off: no rule depends on them. */
 struct members {
     unsigned depth;
     char *next; /* where the value that comes goes; NULL: nowhere */

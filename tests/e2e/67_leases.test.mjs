@@ -317,7 +317,7 @@ describe('the holder of a task that sends heartbeats', () => {
 describe('a task whose last attempt lapses', () => {
   const its = useFleet({ args: ['--task-lease', '1s', '--task-attempts', '1'] });
 
-  it('is ended by a gateway, once, and whoever waits for it hears of it', async () => {
+  it('is ended by a gateway, once, and a request that waits for it is answered', async () => {
     const message = taskRequest('security.scan');
     const waiting = askAndWait(its.gateways[0], message, 300);
     await until('it is there', async () => (await get(its.gateways[0], `/v1/roundtable/tasks/${message.id}`)).status === 200);

@@ -413,7 +413,7 @@ static bool take_lines(struct bridge *bridge, struct parley_buffer *input) {
 
 /* ---- the loop ---- */
 
-/* Waits until `fd` can be read.  Returns: false: nobody reads standard output. */
+/* Waits until `fd` can be read.  Returns: false: standard output is closed. */
 static bool wait_for(int fd) {
     struct pollfd fds[] = {{fd, POLLIN, 0}, {STDOUT_FILENO, 0, 0}};
     while (poll(fds, 2, -1) < 0 && errno == EINTR) {

@@ -22,6 +22,6 @@ struct mcp_bridge_options {
     const char *token;      /* … this one; NULL if absent */
 };
 
-/* Returns at the end of standard input once every answer is written, or when nobody reads standard
- * output: requests in progress end with the process then.  Returns: the exit status. */
+/* Returns at the end of standard input once every answer is written, or when standard output is
+ * closed: requests in progress end with the process then.  Returns: the exit status. */
 int mcp_bridge_run(const struct mcp_bridge_options *options);
