@@ -43,7 +43,6 @@ endfunction()
 
 parley_library(MICROHTTPD libmicrohttpd-dev libmicrohttpd>=0.9.75)
 parley_library(JANSSON libjansson-dev jansson>=2.14)
-# Four functions that its header does not declare have the form that bus*.c expect in every 3.x.
 parley_library(NATS libnats-dev libnats>=3.0 libnats<4)
 parley_library(SODIUM libsodium-dev libsodium)
 parley_library(LIBCRYPTO libssl-dev libcrypto>=3)
@@ -52,6 +51,38 @@ parley_library(ZLIB zlib1g-dev zlib)
 parley_library(ZSTD libzstd-dev libzstd)
 parley_library(YAML libyaml-dev yaml-0.1)
 parley_library(CURL libcurl4-openssl-dev libcurl>=7.88)
+
+# PARLEY_NATS_SOURCE: which of gateway/nats/connection/library_*.c is compiled (ADR 49). The functions
+# that nats.h does not declare are called once here, with the nats.c that parley is built with.
+set(PARLEY_NATS_FUNCTIONS AUTO CACHE STRING
+  "What of nats.c parley calls: EXPORTED functions too, DOCUMENTED ones alone, or AUTO")
+set_property(CACHE PARLEY_NATS_FUNCTIONS PROPERTY STRINGS AUTO EXPORTED DOCUMENTED)
+function(parley_choose_nats_source)
+  set(choice ${PARLEY_NATS_FUNCTIONS})
+  if(choice STREQUAL "AUTO" AND TARGET PkgConfig::NATS)
+    if(NOT DEFINED PARLEY_NATS_EXPORTED_WORKS)
+      try_run(status is_linked ${PROJECT_BINARY_DIR}/probe_nats
+        ${PROJECT_SOURCE_DIR}/cmake/probe_nats.c LINK_LIBRARIES PkgConfig::NATS)
+      set(works FALSE)
+      if(is_linked AND status EQUAL 0)
+        set(works TRUE)
+      endif()
+      set(PARLEY_NATS_EXPORTED_WORKS ${works} CACHE INTERNAL
+        "Whether functions that nats.h does not declare do what parley expects")
+    endif()
+    set(choice DOCUMENTED)
+    if(PARLEY_NATS_EXPORTED_WORKS)
+      set(choice EXPORTED)
+    else()
+      message(WARNING "nats.c ${NATS_VERSION}: functions that parley calls for speed, and nats.h does "
+        "not declare, are missing or work differently. parley is built with nats.h alone: sending "
+        "costs more, and the version of nats-server is not known (docs/adr/0049-nats-by-two-ways.md).")
+    endif()
+  endif()
+  string(TOLOWER "${choice}" choice)
+  set(PARLEY_NATS_SOURCE library_${choice}.c PARENT_SCOPE)
+endfunction()
+parley_choose_nats_source()
 
 # PARLEY_BUILDS_TESTS: PARLEY_TESTS with AUTO decided.
 set(PARLEY_BUILDS_TESTS ${PARLEY_TESTS})

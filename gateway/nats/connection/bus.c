@@ -20,10 +20,8 @@
 
 #include "bus.h"
 
-#include "bus_private.h"
 #include "bus_state.h"
 #include "bus_text.h"
-#include "server_version.h"
 
 #include <nats/nats.h>
 #include <stdio.h>
@@ -31,6 +29,19 @@
 #include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
+
+/* Functions that later versions require of an event loop, and declare; NULL in earlier ones. */
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wredundant-decls"
+/* NOLINTBEGIN(readability-redundant-declaration) */
+#pragma weak natsConnection_ProcessCloseEvent
+#pragma weak natsConnection_ProcessDetachedEvent
+/* Closes a socket that the library no longer reads or writes (3.10.1 has it). */
+void natsConnection_ProcessCloseEvent(natsSock *socket);
+/* Releases the state that the library keeps of a connection until it is detached (3.14 has it). */
+void natsConnection_ProcessDetachedEvent(natsConnection *connection);
+/* NOLINTEND(readability-redundant-declaration) */
+#pragma GCC diagnostic pop
 
 enum {
     CONNECT_TIMEOUT_MS = 2000,
@@ -43,7 +54,6 @@ enum {
        is the reason shown until this many attempts in a row found no server. */
     AUTH_ERROR_KEPT_ATTEMPTS = 8,
     SILENT_PULSES_MAX = 4, /* a server that is silent for 20 s is given up */
-    VERSION_PART_MAX = 999,
 };
 
 /* ---- hooks: on the opener's thread while it connects, then on the reactor's ---- */
@@ -131,19 +141,6 @@ static void forget_connection(struct bus *bus) {
     bus->connection = NULL;
 }
 
-/* Returns the largest known version that the server has reached; 0 if its INFO has none. */
-static uint32_t read_version(natsConnection *connection) {
-    int parts[3] = {0};
-    for (size_t i = 0; i < 3; i++) {
-        do {
-            parts[i]++;
-        } while (parts[i] <= VERSION_PART_MAX &&
-                 natsConn_srvVersionAtLeast(connection, parts[0], parts[1], parts[2]));
-        parts[i]--;
-    }
-    return (uint32_t)SERVER_VERSION(parts[0], parts[1], parts[2]);
-}
-
 static void adopt(struct bus *bus) {
     bus->watch.fd = bus->socket;
     if (bus->is_broken || !bus_inbox_open(&bus->inbox, bus->connection) ||
@@ -159,7 +156,7 @@ static void adopt(struct bus *bus) {
     bus->silent_pulses = 0;
     int64_t max_payload = natsConnection_GetMaxPayload(bus->connection);
     bus->max_payload_bytes = max_payload > 0 ? (size_t)max_payload : 0;
-    bus->server_version = read_version(bus->connection);
+    bus->server_version = library_server_version(bus->connection);
     reactor_timer_set(bus->reactor, &bus->pulse, PULSE_MS);
     bus_inbox_subscribe_all(&bus->inbox, bus->connection);
     bus->events.connected(bus->events.context);
@@ -266,6 +263,7 @@ static void report_violations(struct bus *bus) {
 
 static void run_turn(struct reactor_turn *turn) {
     struct bus *bus = OWNER_OF(turn, struct bus, turn);
+    bus_inbox_deliver_addressed(&bus->inbox); /* what the library's threads have received */
     settle(bus);
     report_violations(bus);
     if (bus->is_connected && bus->can_write && bus->wants_write) {
@@ -333,7 +331,8 @@ enum parley_status bus_create(struct reactor *reactor, const struct bus_options 
     }
     bus->reactor = reactor;
     bus->events = *events;
-    bus_inbox_init(&bus->inbox, &bus->events, events->heard != NULL ? options->listen : NULL);
+    bus_inbox_init(&bus->inbox, reactor, &bus->events,
+                   events->heard != NULL ? options->listen : NULL);
     bus->auth_failure_log_since_refusal = AUTH_ERROR_KEPT_ATTEMPTS;
     bus->where = strdup(options->where != NULL ? options->where : "its servers do not answer");
     bus->watch.ready = on_socket;
@@ -421,12 +420,10 @@ static natsStatus send_text(struct bus *bus, const char *subject, const char *re
         return natsConnection_Publish(bus->connection, subject, text.data, (int)text.length);
     }
     natsMsg *message = NULL;
-    natsStatus status = natsMsg_create(&message, subject, (int)strlen(subject), reply,
-                                       reply != NULL ? (int)strlen(reply) : 0, text.data,
-                                       (int)text.length, (int)headers_bytes);
+    natsStatus status = library_message_create(&message, subject, reply, text, headers_bytes);
     if (status == NATS_OK) {
         status = natsConnection_PublishMsg(bus->connection, message);
-        natsMsg_free(message);
+        library_message_free(message);
     }
     return status;
 }

@@ -3,19 +3,16 @@
 /* The receiving side of a bus: its mailboxes, aliases and core subscriptions.
  *
  * natsSubscription_NextMsg swallows the server's "no responders" (503) and does not say which
- * request it was for, so messages are taken at the library's filter, which sees them before any
- * subscription does, and takes no lock. Only messages for none of the inbox's addresses are passed
- * to the library's subscriptions: those of bus_subscribe, which know the receiver of a message. */
+ * request it was for, so messages for the inbox's addresses are taken in library.h's way. All
+ * others are left to the library's subscriptions: those of bus_subscribe, which know the receiver
+ * of a message. */
 
-#include "bus_private.h"
 #include "bus_state.h"
 
 #include <nats/nats.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-enum { MESSAGES_AT_FIRST = 256 };
 
 /* ---- mailboxes ---- */
 
@@ -61,27 +58,6 @@ void bus_alias_remove(struct bus *bus, struct bus_alias *alias) {
 
 /* ---- receiving ---- */
 
-static bool incoming_add(struct bus_incoming *incoming, natsMsg *message) {
-    if (incoming->count == incoming->capacity) {
-        size_t capacity = incoming->capacity > 0 ? 2 * incoming->capacity : MESSAGES_AT_FIRST;
-        natsMsg **items = reallocarray(incoming->items, capacity, sizeof(natsMsg *));
-        if (items == NULL) {
-            return false;
-        }
-        incoming->items = items;
-        incoming->capacity = capacity;
-    }
-    incoming->items[incoming->count++] = message;
-    return true;
-}
-
-static void incoming_destroy_all(struct bus_incoming *incoming) {
-    for (size_t i = 0; i < incoming->count; i++) {
-        natsMsg_free(incoming->items[i]);
-    }
-    incoming->count = 0;
-}
-
 /* The text in the subject, or in the reply subject, that identifies the mailbox. */
 static const char *find_address(const struct bus_inbox *inbox, const char *subject,
                                 const char *reply) {
@@ -112,18 +88,9 @@ static bool is_addressed(const struct bus_inbox *inbox, natsMsg *message) {
            (reply != NULL && strncmp(reply, "$JS.ACK.", 8) == 0);
 }
 
-/* Without memory the message is lost, as it would be anywhere in the library: its waiter has a
- * deadline. */
-static void take_message(natsConnection *connection, natsMsg **message, void *context) {
-    (void)connection;
-    struct bus_inbox *inbox = context;
-    if (inbox->subscriptions != NULL && !is_addressed(inbox, *message)) {
-        return;
-    }
-    if (!incoming_add(&inbox->incoming, *message)) {
-        natsMsg_free(*message);
-    }
-    *message = NULL;
+static bool is_wanted(void *context, natsMsg *message) {
+    const struct bus_inbox *inbox = context;
+    return inbox->subscriptions == NULL || is_addressed(inbox, message);
 }
 
 static struct bus_message describe(natsMsg *native) {
@@ -167,7 +134,7 @@ static bool receive_core(const struct bus_subscription *subscription) {
     }
     const struct bus_message message = describe(native);
     subscription->receive(subscription->context, &message);
-    natsMsg_free(native);
+    library_message_free(native);
     return true;
 }
 
@@ -181,11 +148,15 @@ static void receive_all_core(struct bus_inbox *inbox) {
     }
 }
 
-void bus_inbox_deliver(struct bus_inbox *inbox) {
-    for (size_t i = 0; i < inbox->incoming.count; i++) {
-        deliver(inbox, inbox->incoming.items[i]);
+void bus_inbox_deliver_addressed(struct bus_inbox *inbox) {
+    for (natsMsg *native; (native = library_inbox_take(inbox->incoming)) != NULL;) {
+        deliver(inbox, native);
+        library_message_free(native);
     }
-    incoming_destroy_all(&inbox->incoming);
+}
+
+void bus_inbox_deliver(struct bus_inbox *inbox) {
+    bus_inbox_deliver_addressed(inbox);
     receive_all_core(inbox);
 }
 
@@ -271,10 +242,14 @@ bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) {
     }
     char wildcard[BUS_SUBJECT_MAX + 1];
     snprintf(wildcard, sizeof wildcard, "%s*", inbox->prefix);
-    natsConn_setFilterWithClosure(connection, take_message, inbox);
-    return natsConnection_SubscribeSync(&inbox->native, connection, wildcard) == NATS_OK &&
-           (inbox->listen == NULL ||
-            natsConnection_SubscribeSync(&inbox->listener, connection, inbox->listen) == NATS_OK);
+    const struct library_inbox_options options = {
+        .connection = connection,
+        .subjects = {wildcard, inbox->listen},
+        .is_wanted = is_wanted,
+        .context = inbox,
+        .reactor = inbox->reactor,
+    };
+    return library_inbox_open(&options, &inbox->incoming);
 }
 
 void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection) {
@@ -284,23 +259,21 @@ void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection
 }
 
 void bus_inbox_close(struct bus_inbox *inbox) {
-    natsSubscription_Destroy(inbox->native);
-    natsSubscription_Destroy(inbox->listener);
-    inbox->native = NULL;
-    inbox->listener = NULL;
+    library_inbox_close(inbox->incoming);
+    inbox->incoming = NULL;
     for (struct bus_subscription *at = inbox->subscriptions; at != NULL; at = at->next) {
         close_subscription(at);
     }
 }
 
-void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen) {
+void bus_inbox_init(struct bus_inbox *inbox, struct reactor *reactor,
+                    const struct bus_events *events, const char *listen) {
+    inbox->reactor = reactor;
     inbox->events = events;
     inbox->listen = listen;
     mailboxes_init(&inbox->mailboxes);
 }
 
 void bus_inbox_finish(struct bus_inbox *inbox) {
-    incoming_destroy_all(&inbox->incoming);
-    free(inbox->incoming.items);
     mailboxes_finish(&inbox->mailboxes);
 }

@@ -7,27 +7,20 @@
 #include "bus.h"
 #include "bus_link.h"
 #include "bus_connector.h"
+#include "library.h"
 #include "mailboxes.h"
-
-/* Messages that were read and not delivered so far. */
-struct bus_incoming {
-    natsMsg **items;
-    size_t count;
-    size_t capacity;
-};
 
 /* Incoming messages: for the mailboxes, for the core subscriptions, and for bus_options.listen. */
 struct bus_inbox {
+    struct reactor *reactor;
     const struct bus_events *events;
-    natsSubscription *native; /* NULL if closed */
-    natsSubscription *listener;
-    const char *listen;           /* NULL if absent */
-    char prefix[BUS_SUBJECT_MAX]; /* of addresses, with its dot */
+    struct library_inbox *incoming; /* NULL if closed */
+    const char *listen;             /* NULL if absent */
+    char prefix[BUS_SUBJECT_MAX];   /* of addresses, with its dot */
     size_t prefix_length;
     char id[BUS_SUBJECT_MAX]; /* the random token in it */
     size_t id_length;
     struct mailboxes mailboxes;
-    struct bus_incoming incoming;
     struct bus_alias *aliases;
     struct bus_subscription *subscriptions;
     bool has_removed; /* one of them */
@@ -71,7 +64,8 @@ struct bus {
 };
 
 /* `events` and `listen` are borrowed for the inbox's life. */
-void bus_inbox_init(struct bus_inbox *inbox, const struct bus_events *events, const char *listen);
+void bus_inbox_init(struct bus_inbox *inbox, struct reactor *reactor,
+                    const struct bus_events *events, const char *listen);
 /* Subscribes under a new name, so that no answers to an earlier connection arrive.  Returns: false
  * if it failed; bus_inbox_close is due in any case. */
 bool bus_inbox_open(struct bus_inbox *inbox, natsConnection *connection) PARLEY_MUST_CHECK;
@@ -80,6 +74,8 @@ void bus_inbox_subscribe_all(struct bus_inbox *inbox, natsConnection *connection
 /* Delivers the messages that the library has read. Receivers may call all of bus.h but
  * bus_destroy. */
 void bus_inbox_deliver(struct bus_inbox *inbox);
+/* The same for those to the inbox's own addresses, which may have come on another thread. */
+void bus_inbox_deliver_addressed(struct bus_inbox *inbox);
 /* Before the connection is destroyed. */
 void bus_inbox_close(struct bus_inbox *inbox);
 void bus_inbox_finish(struct bus_inbox *inbox);
