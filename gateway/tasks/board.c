@@ -127,11 +127,33 @@ void board_on_entry(void *context, const struct bucket_entry *entry) {
     pthread_mutex_unlock(&board->lock);
 }
 
+/* Whether a key tells something new that another gateway has written first. Its value is known for
+ * a request and for a claim, of which there is one message with that key; an end or a turn may be
+ * that of another message. */
+static bool is_news(const struct board *board, const struct bucket_entry *entry) {
+    struct parley_bytes id;
+    enum parley_task_fact fact;
+    if (!board->kind->key(entry->key, &id, &fact) ||
+        (fact != PARLEY_TASK_REQUEST && fact != PARLEY_TASK_CLAIM)) {
+        return false;
+    }
+    const struct work *work = works_find(board, id);
+    return work == NULL || work->facts[fact] == NULL;
+}
+
+/* A place that is not known counts as the last one that was read: the watch, which delivers the key
+ * later, has the last word. */
 void board_on_written(void *context, const struct bucket_entry *entry) {
     struct board *board = context;
+    struct bucket_entry placed = *entry;
     pthread_mutex_lock(&board->lock);
-    if (board->is_current && entry->sequence > board->last_sequence) {
-        board->has_left_out = take_in(board, entry) != PARLEY_OK || board->has_left_out;
+    const bool is_placed = entry->sequence > 0;
+    if (!is_placed) {
+        placed.sequence = board->last_sequence;
+    }
+    if (board->is_current &&
+        (is_placed ? entry->sequence > board->last_sequence : is_news(board, entry))) {
+        board->has_left_out = take_in(board, &placed) != PARLEY_OK || board->has_left_out;
     }
     pthread_mutex_unlock(&board->lock);
 }

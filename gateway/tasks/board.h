@@ -65,8 +65,8 @@ void board_on_kept_from(void *context, uint64_t first_sequence);
 
 /* Adds an entry that this process has written into the bucket, once it is acknowledged and before
  * the watch delivers it. Until the board is current this is left to the watch: many keys far ahead
- * of it would have to be passed for each that it adds. For fact_store_on_written, with the board as
- * its context. */
+ * of it would have to be passed for each that it adds. Sequence 0: another gateway has written the
+ * key for the same message. For fact_store_on_written, with the board as its context. */
 void board_on_written(void *context, const struct bucket_entry *entry);
 
 /* Finds the last turn of a task that is known here, for fact_store_on_series, with the board as its

@@ -164,6 +164,27 @@ describe('an agent that asks for work', () => {
     assert.deepEqual(await listed(), [[later.id, 'claimed'], [sent.id, 'claimed']]);
   });
 
+  it('is shown as the holder by its gateway also where another one has written the key first', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const wire = await NatsWire.to(nats.url);
+    atEnd(t, () => wire.close());
+    const first = await parleyFor(t, { nats: nats.url });
+    const second = await parleyFor(t, { nats: wire.url });
+    const states = async (server) => (await get(server, '/v1/roundtable/tasks')).json.items.map(({ state }) => state);
+    await request(second, 'a.x');
+    await onBoard(second, 1);
+    const watched = wire.hold(({ kind, subject }) => kind === 'deliver' && subject.startsWith('$KV.parley_tasks.'));
+    const key = wire.hold(({ kind, subject }) => kind === 'publish' && /^\$KV\.parley_tasks\..*\.claim$/.test(subject));
+    const answer = claimed(next(second, { agent: 'galahad' }));
+    await key.reached('the key of the claim');
+    await until('the other gateway writes it', async () => (await states(first))[0] === 'claimed');
+    key.release();
+    await answer;
+    assert.deepEqual(await states(second), ['claimed']);
+    watched.release();
+  });
+
   it('gets nothing, with a key too, where all keys of tasks have gone before they were read', async (t) => {
     const first = await parleyFor(t);
     const client = await natsClient(t, embeddedUrl(first));

@@ -461,6 +461,39 @@ static void test_what_was_written_here_is_known_before_it_is_delivered(void **st
     board_leave(world->board, &world->waiters[0]);
 }
 
+static void end_3(struct world *world) {
+    world_fail(world, 3, "2099-01-01T00:00:00Z");
+}
+
+static void end_turn_3(struct world *world) {
+    world_write(world, 3, ".turn.2", "{\"n\":2,\"kind\":\"release\",\"holder\":\"galahad\"}");
+}
+
+/* Another gateway's consumer was faster: the bucket does not say at which place. */
+static void test_what_another_gateway_has_written_first_is_known_without_its_place(void **state) {
+    struct world *world = *state;
+    char numbers[40];
+    world_request(world, 1, "a.x low");
+    write_own(world, 0, request_3);
+    write_own(world, 0, claim_3);
+    assert_int_equal(board_counts(world->board).open, 1);
+    write_own(world, 0, end_turn_3); /* it may be another's */
+    write_own(world, 0, end_3);
+    assert_int_equal(board_counts(world->board).open, 1);
+
+    world->sequence = 1;
+    world_request(world, 2, "a.x normal");
+    request_3(world);
+    claim_3(world);
+    write_own(world, 0, claim_3);
+    list_numbers(world, numbers);
+    assert_int_equal(strlen(numbers), strlen("3 2 1"));
+    assert_int_equal(board_counts(world->board).open, 2);
+    assert_int_equal(world_take(world, "galahad"), 2);
+    assert_int_equal(world_take(world, "galahad"), 1);
+    assert_int_equal(world_take(world, "galahad"), 0);
+}
+
 static void test_what_was_written_here_before_all_was_read_is_left_to_the_reading(void **state) {
     struct world world;
     (void)state;
@@ -535,6 +568,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_closed_makes_room_and_then_the_least),
         BOARD_TEST(test_what_the_bucket_has_dropped_is_dropped),
         BOARD_TEST(test_what_was_written_here_is_known_before_it_is_delivered),
+        BOARD_TEST(test_what_another_gateway_has_written_first_is_known_without_its_place),
         cmocka_unit_test(test_what_was_written_here_before_all_was_read_is_left_to_the_reading),
         BOARD_TEST(test_open_work_is_in_the_order_of_its_keys),
         BOARD_TEST(test_a_value_with_a_nul_is_read_to_its_end_and_no_further),

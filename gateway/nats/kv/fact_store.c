@@ -668,6 +668,7 @@ static void on_written(void *context, const struct jetstream_ack *ack) {
         report_written(write, ack->sequence);
     } else if (jetstream_ack_is_behind(ack)) {
         written = FACT_EXISTS;
+        report_written(write, 0);
     }
     if (written != FACT_FAILED) {
         note(write);

@@ -37,7 +37,8 @@ enum parley_status fact_store_create_last(struct reactor *reactor, struct jetstr
                                           struct fact_store **out) PARLEY_MUST_CHECK;
 /* Its writes are noted in the ledger, for the process.  Owns: borrowed for the store's life. */
 void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
-/* Reports each write, once it is acknowledged and before `done`. */
+/* Reports each write, once it is acknowledged and before `done`: with sequence 0 if the key has a
+ * value already, which may be another one. */
 typedef void fact_entry_fn(void *context, const struct bucket_entry *entry);
 void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context);
 /* Finds the last key of a series that is known without asking: appends its value, and returns its
