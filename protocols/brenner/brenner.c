@@ -5,6 +5,8 @@
 
 #include "brenner.h"
 
+#include <parley/artifact.h>
+
 #include "json_message.h"
 #include "markdown.h"
 
@@ -127,4 +129,5 @@ const struct parley_protocol brenner_protocol = {
     .inspects_captures = true,
     .refusal_media_type = "text/markdown",
     .write_refusal = markdown_write_refusal,
+    .artifact = &brenner_artifact,
 };

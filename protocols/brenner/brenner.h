@@ -100,9 +100,13 @@ enum brenner_field brenner_claimed_field(const struct parley_message *message);
 /* After brenner_inspect: see parley_protocol.other_speaker. */
 struct parley_speaker brenner_other_speaker(const struct parley_message *message);
 
+/* N of the first "v{N}" in a text, -1 if there is none; one of more than ten digits is cut. */
+int64_t brenner_version(struct parley_bytes text);
+
 enum parley_status brenner_inspect(struct parley_message *message);
 enum parley_status brenner_route(struct parley_message *message, struct parley_route *out);
 enum parley_status brenner_convert(struct parley_message *message, const struct parley_codec *to,
                                    struct parley_buffer *out);
 
-extern const struct parley_codec brenner_codec_markdown; /* text/markdown */
+extern const struct parley_artifact_kind brenner_artifact; /* artifact_write.c */
+extern const struct parley_codec brenner_codec_markdown;   /* text/markdown */

@@ -11,23 +11,20 @@
 enum operation { ADD, EDIT, KILL, NO_OPERATION };
 static const char *const operations[] = {"ADD", "EDIT", "KILL", NULL};
 
-/* ADD's payload has what `needs` names (docs/rules/brenner.md#MB-142); a target's id begins with
- * `letter`. */
-static const struct target_section {
-    const char *name;
-    const char *letter;
-    const char *const *needs;
-} target_sections[] = {
-    {"hypothesis_slate", "H", LIST("name", "claim", "mechanism", "anchors")},
-    {"predictions_table", "P", LIST("condition", "predictions")},
-    {"discriminative_tests", "T", LIST("name", "procedure", "discriminates", "expected_outcomes")},
-    {"assumption_ledger", "A", LIST("name", "statement", "load", "test", "status")},
-    {"anomaly_register", "X", LIST("name", "observation", "conflicts_with", "status")},
-    {"adversarial_critique", "C", LIST("name", "attack", "evidence", "current_status")},
-    {"research_thread", "RT", LIST(NULL)},
+const struct brenner_target_section brenner_target_sections[] = {
+    [BRENNER_HYPOTHESES] = {"hypothesis_slate", "H", LIST("name", "claim", "mechanism", "anchors")},
+    [BRENNER_PREDICTIONS] = {"predictions_table", "P", LIST("condition", "predictions")},
+    [BRENNER_TESTS] = {"discriminative_tests", "T",
+                       LIST("name", "procedure", "discriminates", "expected_outcomes")},
+    [BRENNER_ASSUMPTIONS] = {"assumption_ledger", "A",
+                             LIST("name", "statement", "load", "test", "status")},
+    [BRENNER_ANOMALIES] = {"anomaly_register", "X",
+                           LIST("name", "observation", "conflicts_with", "status")},
+    [BRENNER_CRITIQUES] = {"adversarial_critique", "C",
+                           LIST("name", "attack", "evidence", "current_status")},
+    [BRENNER_RESEARCH_THREAD] = {"research_thread", "RT", LIST(NULL)},
 };
-enum { SECTION_COUNT = sizeof target_sections / sizeof target_sections[0] };
-#define RESEARCH_THREAD (&target_sections[SECTION_COUNT - 1])
+#define RESEARCH_THREAD (&brenner_target_sections[BRENNER_RESEARCH_THREAD])
 
 /* The members that rules name: of a delta, and of its payload. */
 enum member { OPERATION, SECTION, TARGET_ID, PAYLOAD, RATIONALE, MEMBER_COUNT };
@@ -117,7 +114,7 @@ struct checker {
     const struct brenner_block *block;
     struct delta delta;
     enum operation operation;
-    const struct target_section *section; /* NULL: not a member that rules name */
+    const struct brenner_target_section *section; /* NULL: not a member that rules name */
 };
 
 static const struct parley_value *value_of(const struct checker *checker, enum member member) {
@@ -177,9 +174,9 @@ static void read_operation(struct checker *checker) {
 
 static void read_section(struct checker *checker) {
     checker->section = NULL;
-    for (size_t i = 0; i < SECTION_COUNT; i++) {
-        if (parley_value_is(value_of(checker, SECTION), target_sections[i].name)) {
-            checker->section = &target_sections[i];
+    for (size_t i = 0; i < BRENNER_SECTION_COUNT; i++) {
+        if (parley_value_is(value_of(checker, SECTION), brenner_target_sections[i].name)) {
+            checker->section = &brenner_target_sections[i];
         }
     }
     if (checker->section == NULL) {

@@ -9,6 +9,27 @@
 #include "body.h"
 #include "body_findings.h"
 
+/* The sections of an artifact, in the order of MB-105. */
+enum brenner_target {
+    BRENNER_HYPOTHESES,
+    BRENNER_PREDICTIONS,
+    BRENNER_TESTS,
+    BRENNER_ASSUMPTIONS,
+    BRENNER_ANOMALIES,
+    BRENNER_CRITIQUES,
+    BRENNER_RESEARCH_THREAD,
+    BRENNER_SECTION_COUNT,
+};
+
+/* The payload of an ADD has what `needs`, which ends with NULL, names
+ * (docs/rules/brenner.md#MB-142); the ids of the section's items begin with `letter`. */
+struct brenner_target_section {
+    const char *name;
+    const char *letter;
+    const char *const *needs;
+};
+extern const struct brenner_target_section brenner_target_sections[BRENNER_SECTION_COUNT];
+
 /* Whether the text of a block is JSON in the sense of the rules: nested no deeper than a message;
  * keys may repeat.  Owns: out_fault's path is in the arena. */
 enum json_reader_result brenner_delta_read(struct parley_bytes text, struct parley_arena *arena,

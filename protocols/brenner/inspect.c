@@ -203,15 +203,20 @@ static void check_research_question(const struct brenner_body *body,
 }
 
 /* "v3", unless it is the end of a word. */
-static bool has_version(struct parley_bytes text) {
+int64_t brenner_version(struct parley_bytes text) {
     for (size_t i = 0; i + 1 < text.length; i++) {
         const char before = i > 0 ? text.data[i - 1] : ' ';
-        if (text.data[i] == 'v' && is_digit(text.data[i + 1]) &&
-            (before == '-' || !is_name_byte(before))) {
-            return true;
+        if (text.data[i] != 'v' || !is_digit(text.data[i + 1]) ||
+            (before != '-' && is_name_byte(before))) {
+            continue;
         }
+        int64_t version = 0;
+        for (i++; i < text.length && is_digit(text.data[i]) && version < INT64_C(1000000000); i++) {
+            version = version * 10 + (text.data[i] - '0');
+        }
+        return version;
     }
-    return false;
+    return -1;
 }
 
 /* "§42" */
@@ -228,7 +233,8 @@ static bool has_citation(struct parley_bytes text) {
 static void check_version(const struct brenner_body *body, struct body_findings *findings) {
     for (const struct brenner_section *at = body->sections; at != NULL; at = at->next) {
         const bool is_summary = at->level == 2 && brenner_section_is(at, "Summary");
-        if ((at->level == 1 && has_version(at->title)) || (is_summary && has_version(at->text))) {
+        if ((at->level == 1 && brenner_version(at->title) >= 0) ||
+            (is_summary && brenner_version(at->text) >= 0)) {
             return;
         }
     }
