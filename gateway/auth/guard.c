@@ -268,6 +268,8 @@ static bool is_allowed(const struct scopes *scopes, enum guard_need need,
         return scopes_may_measure(scopes);
     case GUARD_REVIEW:
         return scopes_may_review(scopes);
+    case GUARD_READ_REVIEWS:
+        return scopes_may_read(scopes, protocol) || scopes_may_review(scopes);
     case GUARD_ADMIN:
         return scopes->admin;
     }
@@ -279,7 +281,8 @@ static const char *scope_of(enum guard_need need, const struct parley_protocol *
                             struct parley_buffer *text) {
     static const char *const texts[] = {
         [GUARD_SEND] = "send:",      [GUARD_READ] = "read:",    [GUARD_READ_ANY] = "read:*",
-        [GUARD_METRICS] = "metrics", [GUARD_REVIEW] = "review", [GUARD_ADMIN] = "admin"};
+        [GUARD_METRICS] = "metrics", [GUARD_REVIEW] = "review", [GUARD_READ_REVIEWS] = "review",
+        [GUARD_ADMIN] = "admin"};
     const bool has_protocol = need == GUARD_SEND || need == GUARD_READ;
     parley_buffer_format(text, "%s%s", texts[need], has_protocol ? protocol->name : "");
     parley_buffer_char(text, '\0');

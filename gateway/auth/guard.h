@@ -21,6 +21,7 @@ enum guard_need {
     GUARD_READ_ANY, /* the scope read of any protocol: the handler serves those alone */
     GUARD_METRICS,
     GUARD_REVIEW,
+    GUARD_READ_REVIEWS, /* the scope read of its protocol, or review: who decides has to see */
     GUARD_ADMIN,
 };
 

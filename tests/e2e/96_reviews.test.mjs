@@ -229,14 +229,16 @@ describe('a review, with tokens', () => {
   it('needs the scope review or admin, and speaks in the name of its own token alone', async (t) => {
     const file = join(temporaryFolder(), 'tokens.json');
     const tokens = {};
-    for (const [name, allow] of Object.entries({ ada: 'review', root: 'admin', writer: 'send:*,read:*,metrics' })) {
+    for (const [name, allow] of Object.entries({ ada: 'review', root: 'admin', writer: 'send:*,read:*,metrics', other: 'send:*,read:brenner,metrics' })) {
       tokens[name] = await createToken(file, name, allow);
     }
     const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
     const message = { ...review(), sender: 'writer' };
     const { seq } = assertAccepted(await send(server, message, bearer(tokens.writer)));
-    assertProblem(await get(server, '/v1/vlp/reviews', bearer(tokens.ada)), 403, 'forbidden');
-    assert.equal((await reviewsOf(server, '', bearer(tokens.writer))).items.length, 1);
+    assertProblem(await get(server, '/v1/vlp/reviews', bearer(tokens.other)), 403, 'forbidden');
+    for (const reader of [tokens.ada, tokens.root, tokens.writer]) {
+      assert.equal((await reviewsOf(server, '', bearer(reader))).items.length, 1);
+    }
     const decideAs = (name, by) => decide(server, `VLP:${seq}`, decision({ by }), bearer(tokens[name]));
     assertProblem(await decide(server, `VLP:${seq}`, decision()), 401, 'unauthenticated');
     const { detail } = assertProblem(await decideAs('writer', 'writer'), 403, 'forbidden');

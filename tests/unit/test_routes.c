@@ -378,6 +378,7 @@ static const struct {
     [GUARD_READ_ANY] = {"read:brenner", "send:*,admin,metrics,review", "read:*"},
     [GUARD_METRICS] = {"metrics", "send:*,read:*,review", "metrics"},
     [GUARD_REVIEW] = {"review", "send:*,read:*,metrics", "review"},
+    [GUARD_READ_REVIEWS] = {"review", "send:*,read:brenner,metrics", "review"},
     [GUARD_ADMIN] = {"admin", "send:*,read:*,metrics,review", "admin"},
 };
 

@@ -328,9 +328,9 @@ static void name_scope(enum guard_need need, const struct parley_protocol *proto
         break;
     default:
         snprintf(out, 64, "%s",
-                 need == GUARD_METRICS  ? "metrics"
-                 : need == GUARD_REVIEW ? "review"
-                                        : "admin");
+                 need == GUARD_METRICS                                ? "metrics"
+                 : need == GUARD_REVIEW || need == GUARD_READ_REVIEWS ? "review"
+                                                                      : "admin");
     }
 }
 

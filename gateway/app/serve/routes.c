@@ -308,7 +308,7 @@ static const struct route routes[] = {
           .is_json = true),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .is_json = true,
           .remove = serve_release, .remove_operation = &operation_release),
-    ROUTE("/v1/{protocol}/reviews", READ, reviews, .get = serve_reviews, .is_json = true),
+    ROUTE("/v1/{protocol}/reviews", READ_REVIEWS, reviews, .get = serve_reviews, .is_json = true),
     ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
