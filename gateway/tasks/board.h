@@ -190,6 +190,10 @@ struct board_names {
 struct board_filter {
     unsigned states, priorities; /* bit I: the kind's state, the protocol's priority; 0: any */
     struct board_names domains, holders, from;
+    struct board_names errors; /* with which it has failed */
+    size_t attempt;            /* how often it was given to an agent; 0: any */
+    enum board_lapse { BOARD_LAPSED_OR_NOT, BOARD_LAPSED, BOARD_NOT_LAPSED } lapse;
+    double before; /* it was requested before this time, Unix time; 0: any */
 };
 
 /* Appends the items that pass, the newest first, at most `limit`, separated by commas.
@@ -197,6 +201,23 @@ struct board_filter {
  * Returns: PARLEY_E_MEMORY. */
 enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
                               struct parley_buffer *out, bool *out_has_more) PARLEY_MUST_CHECK;
+
+/* The ids of what passes a filter, the oldest first.  Owns: the caller's; zeroed at first but for
+ * `ids` and `max`. */
+struct board_selection {
+    char (*ids)[BOARD_ID_MAX];
+    size_t max, count; /* of them */
+    size_t matched;    /* how many pass: more than there is room for */
+    bool is_over;
+    /* Private: how far it was looked. */
+    char last_id[BOARD_ID_MAX];
+    uint64_t last_order;
+};
+
+/* Looks at some more of the work, until the selection is over. What comes and goes meanwhile may be
+ * in it or not.  Returns: PARLEY_E_MEMORY. */
+enum parley_status board_select(struct board *board, const struct board_filter *filter,
+                                struct board_selection *selection) PARLEY_MUST_CHECK;
 
 struct board_counts {
     size_t works, open, waiting;

@@ -6,6 +6,9 @@
 
 #include "board_item.h"
 #include "board_state.h"
+#include "text.h"
+
+enum { LOOK_MAX = 2000 }; /* of a selection, under the lock */
 
 /* A filter with what passes over most work quickly. */
 struct sieve {
@@ -52,9 +55,21 @@ static bool has_name(const struct board_names *names, struct parley_bytes name) 
            (name.data != NULL && words_are_among(names->items, names->count, name));
 }
 
+static bool has_lapse(const struct parley_task *what, enum board_lapse lapse) {
+    return lapse == BOARD_LAPSED_OR_NOT || what->has_lapsed == (lapse == BOARD_LAPSED);
+}
+
+static bool is_before(const struct parley_task *what, double before) {
+    double at;
+    return before == 0 || (what->requested_at.data != NULL &&
+                           text_unix_time(what->requested_at, &at) && at < before);
+}
+
 static bool passes(const struct board *board, const struct parley_task *what,
                    const struct board_filter *filter) {
-    return has_state(board, what->state, filter->states) &&
+    return (filter->attempt == 0 || what->attempt == filter->attempt) &&
+           has_lapse(what, filter->lapse) && has_name(&filter->errors, what->error) &&
+           is_before(what, filter->before) && has_state(board, what->state, filter->states) &&
            has_name(&filter->domains, what->domain) && has_name(&filter->holders, what->holder) &&
            has_name(&filter->from, what->from) &&
            has_priority(what->has_priority, what->priority, filter->priorities);
@@ -85,14 +100,74 @@ static enum parley_status list(struct board *board, const struct sieve *sieve, s
     return parley_buffer_status(out);
 }
 
-enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
-                              struct parley_buffer *out, bool *out_has_more) {
+static struct sieve sieve_of(const struct board *board, const struct board_filter *filter) {
     struct sieve sieve = {.filter = filter, .now_ms = board_now_ms()};
     words_add(board, &sieve.domains, filter->domains.items, filter->domains.count);
     words_add(board, &sieve.holders, filter->holders.items, filter->holders.count);
     words_add(board, &sieve.from, filter->from.items, filter->from.count);
+    return sieve;
+}
+
+enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
+                              struct parley_buffer *out, bool *out_has_more) {
+    const struct sieve sieve = sieve_of(board, filter);
     pthread_mutex_lock(&board->lock);
     const enum parley_status status = list(board, &sieve, limit, out, out_has_more);
+    pthread_mutex_unlock(&board->lock);
+    return status;
+}
+
+/* ---- a selection ---- */
+
+/* The one that was looked at last may be gone, and its id may be that of a younger one. */
+static struct work *next_of(struct board *board, const struct board_selection *selection) {
+    struct work *work = selection->last_id[0] != '\0'
+                            ? works_find(board, parley_bytes_of(selection->last_id))
+                            : NULL;
+    if (work != NULL && work->order == selection->last_order) {
+        return TAILQ_NEXT(work, age_link);
+    }
+    work = TAILQ_FIRST(&board->all);
+    while (work != NULL && work->order <= selection->last_order) {
+        work = TAILQ_NEXT(work, age_link);
+    }
+    return work;
+}
+
+static enum parley_status select_one(struct board *board, const struct work *work,
+                                     const struct sieve *sieve, struct board_selection *out) {
+    struct parley_task what;
+    out->last_order = work->order;
+    memcpy(out->last_id, work->id, sizeof out->last_id);
+    if (!may_pass(board, work, sieve)) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(works_read(board, work, sieve->now_ms, &what));
+    if (passes(board, &what, sieve->filter)) {
+        if (out->count < out->max) {
+            memcpy(out->ids[out->count++], work->id, sizeof out->ids[0]);
+        }
+        out->matched++;
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status select_some(struct board *board, const struct sieve *sieve,
+                                      struct board_selection *out) {
+    struct work *work = next_of(board, out);
+    for (size_t i = 0; i < LOOK_MAX && work != NULL; i++) {
+        PARLEY_TRY(select_one(board, work, sieve, out));
+        work = TAILQ_NEXT(work, age_link);
+    }
+    out->is_over = work == NULL;
+    return PARLEY_OK;
+}
+
+enum parley_status board_select(struct board *board, const struct board_filter *filter,
+                                struct board_selection *selection) {
+    const struct sieve sieve = sieve_of(board, filter);
+    pthread_mutex_lock(&board->lock);
+    const enum parley_status status = select_some(board, &sieve, selection);
     pthread_mutex_unlock(&board->lock);
     return status;
 }

@@ -17,6 +17,7 @@ enum {
     LIMIT_MAX = 1000,
     LISTS_MAX = 64, /* of a worker at a time: clients may read theirs slowly */
     NAMES_MAX = 64, /* of one option */
+    ATTEMPT_MAX = 100,
     LOOK_MS = 10,
     PATIENCE_MS = 5000
 };
@@ -28,7 +29,7 @@ struct listing {
     struct http_request *request;
     struct request_slot slot;
     struct board_filter filter; /* borrows from the request, and from here */
-    struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX];
+    struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX], errors[NAMES_MAX];
     size_t limit;
     struct reactor_timer timer; /* until the board is current */
     int64_t patient_until_ms;
@@ -78,14 +79,53 @@ static bool add_from(void *context, struct parley_bytes item) {
     return add_name(&listing->filter.from, listing->from, item);
 }
 
-/* `number`: of the row in task_list_options. */
-static bool set_option(void *context, size_t number, const char *value) {
-    static bool (*const lists[])(void *context, struct parley_bytes item) = {
-        add_state, add_domain, add_holder, add_from, add_priority};
+static bool add_error(void *context, struct parley_bytes item) {
     struct listing *listing = context;
-    return number < sizeof lists / sizeof lists[0]
-               ? query_option_list(value, lists[number], listing)
-               : query_option_count(value, LIMIT_MAX, &listing->limit);
+    return add_name(&listing->filter.errors, listing->errors, item);
+}
+
+static bool set_lapse(struct listing *listing, const char *value) {
+    const bool is_true = strcmp(value, "true") == 0;
+    listing->filter.lapse = is_true ? BOARD_LAPSED : BOARD_NOT_LAPSED;
+    return is_true || strcmp(value, "false") == 0;
+}
+
+/* The rows in task_list_options. */
+enum option {
+    OPTION_STATE,
+    OPTION_DOMAIN,
+    OPTION_HOLDER,
+    OPTION_FROM,
+    OPTION_PRIORITY,
+    OPTION_ATTEMPT,
+    OPTION_CODE,
+    OPTION_LAPSED,
+    OPTION_LIMIT
+};
+
+static bool set_option(void *context, size_t number, const char *value) {
+    struct listing *listing = context;
+    switch ((enum option)number) {
+    case OPTION_STATE:
+        return query_option_list(value, add_state, listing);
+    case OPTION_DOMAIN:
+        return query_option_list(value, add_domain, listing);
+    case OPTION_HOLDER:
+        return query_option_list(value, add_holder, listing);
+    case OPTION_FROM:
+        return query_option_list(value, add_from, listing);
+    case OPTION_PRIORITY:
+        return query_option_list(value, add_priority, listing);
+    case OPTION_ATTEMPT:
+        return query_option_count(value, ATTEMPT_MAX, &listing->filter.attempt);
+    case OPTION_CODE:
+        return query_option_list(value, add_error, listing);
+    case OPTION_LAPSED:
+        return set_lapse(listing, value);
+    case OPTION_LIMIT:
+        return query_option_count(value, LIMIT_MAX, &listing->limit);
+    }
+    return false;
 }
 
 /* ---- the answer ---- */

@@ -34,6 +34,12 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
                         const struct parley_protocol *protocol, const char *id,
                         enum parley_task_change_kind kind);
 
+/* POST …/tasks/{id}/cancel, …/retry: who requested it asks for that, or the scope admin. */
+enum { TASK_REASON_BYTES_MAX = 1024 };
+void tasks_serve_action(struct tasks *tasks, struct http_request *request,
+                        const struct parley_protocol *protocol, const char *id,
+                        enum parley_task_change_kind kind);
+
 /* ---- shared by the files of this folder ---- */
 
 /* Writes an id in lower case, as in the keys.  Returns: false: it is no id of this protocol. */

@@ -88,7 +88,7 @@ struct parley_decision {
     struct parley_bytes members;
 
     /* REFUSED. */
-    const char *problem; /* the name of one of protocol->problems, or "id-reused" */
+    const char *problem; /* the name of one of protocol->problems, "id-reused" or "forbidden" */
     struct parley_bytes detail;
 };
 

@@ -52,12 +52,18 @@ struct parley_task {
 /* What an agent says of its work on a task. */
 enum parley_task_report { PARLEY_TASK_PROGRESS, PARLEY_TASK_RESULT, PARLEY_TASK_FAILED };
 
-/* What an agent asks for without a message: the task that it holds for longer, or to give it back.
- * Owns: everything is borrowed. */
+/* What an agent asks for without a message: the task that it holds for longer, or to give it back;
+ * what it requested to be ended, or requested again.  Owns: everything is borrowed. */
 struct parley_task_change {
-    enum parley_task_change_kind { PARLEY_TASK_EXTEND, PARLEY_TASK_RELEASE } kind;
+    enum parley_task_change_kind {
+        PARLEY_TASK_EXTEND,
+        PARLEY_TASK_RELEASE,
+        PARLEY_TASK_CANCEL,
+        PARLEY_TASK_RETRY,
+    } kind;
     struct parley_bytes id, agent;
-    struct parley_bytes why; /* of a release; data NULL: it is not said */
+    bool may_any;            /* the agent may cancel and retry what others requested */
+    struct parley_bytes why; /* of a release or a cancellation; data NULL: it is not said */
     int64_t seconds;         /* for how long it is held, or not given out; -1: as usual */
     int64_t now_seconds;     /* Unix time */
     const struct parley_known_facts *known;   /* values by parley_task_kind.places */
@@ -84,7 +90,8 @@ struct parley_task_kind {
                                struct parley_task *out) PARLEY_MUST_CHECK;
     /* Decides on a change. PARLEY_DECISION_PREPARE: the key is to be created, and once that is done
      * `members` are the answer; if another was quicker, the facts are read again, and decide anew.
-     * REPEATED: `members` are the answer. Else REFUSED.  Owns: the decision is in the arena. */
+     * REPEATED: `members` are the answer. PUBLISH: the message of write_cancel or write_retry is to
+     * be published. Else REFUSED.  Owns: the decision is in the arena. */
     enum parley_status (*change)(const struct parley_task_change *change,
                                  struct parley_arena *arena,
                                  struct parley_decision *out) PARLEY_MUST_CHECK;
@@ -99,6 +106,17 @@ struct parley_task_kind {
      * `to`: who requested it, data NULL: not known; `message_id` a UUID, `now` RFC 3339. */
     void (*write_end)(struct parley_bytes id, struct parley_bytes to, const char *message_id,
                       const char *now, struct parley_buffer *out);
+    /* Appends the message by which the requester of a task ends it; its id is always the same one.
+     * `why`: data NULL: it is not said; `now` RFC 3339. */
+    void (*write_cancel)(const struct parley_task *task, struct parley_bytes why, const char *now,
+                         struct parley_buffer *out);
+    /* The members of a request that one which tries its task again repeats; NULL-terminated. */
+    const char *const *repeated;
+    /* Appends the request by which `agent` has a task tried again; its id is always the same one.
+     * `members`: those of `repeated`, as they are in the request of the task, each with a comma
+     * before it; `now` RFC 3339. */
+    void (*write_retry)(struct parley_bytes id, struct parley_bytes agent,
+                        struct parley_bytes members, const char *now, struct parley_buffer *out);
     /* Appends the message by which `agent` claims a task: `message_id` a UUID, `now` RFC 3339. */
     void (*write_claim)(struct parley_bytes agent, struct parley_bytes id, const char *message_id,
                         const char *now, struct parley_buffer *out);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Decides on what the holder of a task asks for without a message: to hold it for longer, or to
- * give it back (docs/tasks.md#turns). */
+/* Decides on what agents ask for without a message: the holder of a task to hold it for longer, or
+ * to give it back (docs/tasks.md#turns); its requester to end it, or to have it tried again
+ * (docs/tasks.md#cancel). */
 
 #include "task_decision.h"
 #include "text.h"
@@ -56,6 +57,40 @@ static bool has_released(const struct deciding *deciding) {
            parley_bytes_equal(deciding->turn.holder, deciding->from);
 }
 
+/* Whose task it is may be unknown: then only who may do so for all can. */
+static bool may_decide(const struct deciding *deciding, bool may_any) {
+    const struct parley_bytes from =
+        roundtable_fact_text(&deciding->task.request, ROUNDTABLE_MEMBER_FROM);
+    return may_any || (from.data != NULL && parley_bytes_equal(from, deciding->from));
+}
+
+static enum parley_status publish(struct deciding *deciding) {
+    deciding->out->kind = PARLEY_DECISION_PUBLISH;
+    return PARLEY_OK;
+}
+
+static enum parley_status retry(struct deciding *deciding) {
+    const struct parley_bytes state = roundtable_task_state(&deciding->task, deciding->now_seconds);
+    if (!deciding_is_over(deciding)) {
+        return deciding_refuse(deciding, &objection_not_over);
+    }
+    return parley_bytes_equal(state, PARLEY_BYTES("completed"))
+               ? deciding_refuse(deciding, &objection_completed)
+               : publish(deciding);
+}
+
+static enum parley_status decide_of_requester(struct deciding *deciding,
+                                              const struct parley_task_change *change) {
+    if (!may_decide(deciding, change->may_any)) {
+        return deciding_refuse(deciding, &objection_foreign);
+    }
+    if (change->kind == PARLEY_TASK_RETRY) {
+        return retry(deciding);
+    }
+    return deciding_is_over(deciding) ? deciding_refuse(deciding, &objection_too_late)
+                                      : publish(deciding);
+}
+
 enum parley_status roundtable_change(const struct parley_task_change *change,
                                      struct parley_arena *arena, struct parley_decision *out) {
     struct deciding deciding = {.arena = arena,
@@ -67,6 +102,9 @@ enum parley_status roundtable_change(const struct parley_task_change *change,
                                 .out = out};
     *out = (struct parley_decision){.kind = PARLEY_DECISION_REPEATED};
     PARLEY_TRY(deciding_read(&deciding));
+    if (change->kind == PARLEY_TASK_CANCEL || change->kind == PARLEY_TASK_RETRY) {
+        return decide_of_requester(&deciding, change);
+    }
     if (deciding.task.end.is_there) {
         return deciding_refuse(&deciding, &objection_ended);
     }

@@ -93,11 +93,6 @@ static enum parley_status publish(struct deciding *deciding, const char *prefix,
     return out->fact_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
-static bool is_same_id(struct parley_bytes id, struct parley_bytes other) {
-    return id.data != NULL && other.data != NULL && id.length == other.length &&
-           strncasecmp(id.data, other.data, id.length) == 0;
-}
-
 static enum parley_status ask_again(struct deciding *deciding) {
     deciding->out->kind = PARLEY_DECISION_ASK_AGAIN;
     return PARLEY_OK;
@@ -169,6 +164,35 @@ static const struct roundtable_fact *trace_of_request(const struct deciding *dec
                                                               : NULL;
 }
 
+static bool is_same_id(struct parley_bytes id, struct parley_bytes other) {
+    return id.data != NULL && other.data != NULL && id.length == other.length &&
+           strncasecmp(id.data, other.data, id.length) == 0;
+}
+
+/* A request that a gateway made of one that has failed is the only one of its kind. */
+static enum parley_status name_retry(struct deciding *deciding) {
+    const struct parley_bytes of =
+        parley_message_text(deciding->message, ROUNDTABLE_CORRELATION_ID);
+    char id[ROUNDTABLE_ID_SIZE];
+    struct parley_buffer text;
+    if (of.data == NULL || !text_is_uuid(of, false)) {
+        return PARLEY_OK;
+    }
+    roundtable_make_id(ROUNDTABLE_RETRY, of, id);
+    if (!is_same_id(parley_bytes_of(id), deciding->id)) {
+        return PARLEY_OK;
+    }
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, ROUNDTABLE_RETRY);
+    (void)roundtable_tasks.write_key(of, PARLEY_TASK_REQUEST, &text);
+    return deciding_keep(deciding, &text, &deciding->out->message_id);
+}
+
+static enum parley_status publish_request(struct deciding *deciding) {
+    PARLEY_TRY(publish(deciding, request_prefix, NULL, write_request));
+    return name_retry(deciding);
+}
+
 static enum parley_status decide_request(struct deciding *deciding) {
     const struct roundtable_fact *request = &deciding->task.request;
     const struct roundtable_fact *trace = trace_of_request(deciding);
@@ -176,7 +200,7 @@ static enum parley_status decide_request(struct deciding *deciding) {
         return publish(deciding, NULL, NULL, write_request);
     }
     if (!request->is_there && trace == NULL) {
-        return publish(deciding, request_prefix, NULL, write_request);
+        return publish_request(deciding);
     }
     if (!request->is_there) {
         return refuse_id(deciding, trace);
@@ -193,11 +217,6 @@ static enum parley_status decide_request(struct deciding *deciding) {
 }
 
 /* ---- task.claimed ---- */
-
-static bool has_ended_or_expired(const struct deciding *deciding) {
-    return deciding->task.end.is_there ||
-           roundtable_task_has_expired(&deciding->task, deciding->now_seconds);
-}
 
 static bool is_for_another(const struct deciding *deciding) {
     const struct parley_bytes to = deciding_addressee(deciding);
@@ -338,7 +357,7 @@ static enum parley_status decide_claim(struct deciding *deciding) {
     if (was_made_before_the_end(deciding)) {
         deciding->task.end = (struct roundtable_fact){0};
     }
-    if (has_ended_or_expired(deciding)) {
+    if (deciding_is_over(deciding)) {
         return deciding_refuse(deciding, &objection_over);
     }
     switch (deciding->holding) {
@@ -436,7 +455,7 @@ static enum parley_status decide_report(struct deciding *deciding) {
     if (is_off(deciding) || is_the_end(deciding)) {
         return PARLEY_OK;
     }
-    if (is_late || (has_ended_or_expired(deciding) && !(is_end && is_requester(deciding)))) {
+    if (is_late || (deciding_is_over(deciding) && !(is_end && is_requester(deciding)))) {
         return object(deciding, &objection_over);
     }
     if (is_of_gateway(deciding)) {

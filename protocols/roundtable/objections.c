@@ -43,6 +43,10 @@ static struct parley_bytes state_of(const struct deciding *deciding) {
     return roundtable_task_state(&deciding->task, deciding->now_seconds);
 }
 
+static struct parley_bytes requester_of(const struct deciding *deciding) {
+    return roundtable_fact_text(&deciding->task.request, ROUNDTABLE_MEMBER_FROM);
+}
+
 static void say_held(const struct deciding *deciding, struct parley_buffer *out) {
     parley_buffer_text(out, "the task is held by ");
     write_or(out, deciding->turn.holder, "an agent that is not known");
@@ -83,6 +87,16 @@ static void say_not_held(const struct deciding *deciding, struct parley_buffer *
     }
 }
 
+static void say_foreign(const struct deciding *deciding, struct parley_buffer *out) {
+    parley_buffer_text(out, "the task was requested by ");
+    write_or(out, requester_of(deciding), "an agent that is not known");
+}
+
+static void say_open(const struct deciding *deciding, struct parley_buffer *out) {
+    parley_buffer_text(out, "the task is not over: it is ");
+    parley_buffer_append(out, state_of(deciding));
+}
+
 static void say_unknown(const struct deciding *deciding, struct parley_buffer *out) {
     (void)deciding;
     parley_buffer_text(out, "no task.request with this id is known");
@@ -118,6 +132,10 @@ void deciding_write_state(const struct deciding *deciding, struct parley_buffer 
 static void write_end(const struct deciding *deciding, struct parley_buffer *out) {
     deciding_write_state(deciding, out);
     write_member(out, "from", roundtable_fact_text(&deciding->task.end, ROUNDTABLE_MEMBER_FROM));
+}
+
+static void write_requester(const struct deciding *deciding, struct parley_buffer *out) {
+    write_member(out, "from", requester_of(deciding));
 }
 
 static void write_addressee(const struct deciding *deciding, struct parley_buffer *out) {
@@ -243,7 +261,42 @@ const struct objection objection_ended = {
     .fact = ROUNDTABLE_FACT_END,
 };
 
+/* Of what its requester asks for. */
+const struct objection objection_foreign = {
+    .problem = "forbidden",
+    .advice = "Only that agent may do this, or a token with the scope `admin`.",
+    .say = say_foreign,
+    .write_members = write_requester,
+    .fact = ROUNDTABLE_FACT_REQUEST,
+};
+const struct objection objection_not_over = {
+    .problem = "task-open",
+    .advice = "Cancel it first, or wait until it has ended.",
+    .say = say_open,
+    .write_members = deciding_write_state,
+    .fact = ROUNDTABLE_FACT_REQUEST,
+};
+const struct objection objection_completed = {
+    .problem = "task-over",
+    .advice = "There is nothing to try again.",
+    .say = say_over,
+    .write_members = write_end,
+    .fact = ROUNDTABLE_FACT_END,
+};
+const struct objection objection_too_late = {
+    .problem = "task-over",
+    .advice = "There is nothing to cancel.",
+    .say = say_over,
+    .write_members = write_end,
+    .fact = ROUNDTABLE_FACT_END,
+};
+
 /* ---- the task ---- */
+
+bool deciding_is_over(const struct deciding *deciding) {
+    return deciding->task.end.is_there ||
+           roundtable_task_has_expired(&deciding->task, deciding->now_seconds);
+}
 
 enum parley_status deciding_read(struct deciding *deciding) {
     PARLEY_TRY(roundtable_task_read(deciding->known->values, deciding->arena, &deciding->task));

@@ -31,6 +31,13 @@ const struct parley_problem roundtable_problems[] = {
          "ended "
          "stays ended: a retry is a new task.request with an id of its own, whose correlationId "
          "names this one."},
+    {.name = "task-open",
+     .status = 409,
+     .title = "The task is not over",
+     .advice =
+         "The member `state` says what it is: requested or claimed. Nothing was requested: only a "
+         "task that has failed or expired is tried again. Cancel it first, or wait until it has "
+         "ended."},
     {.name = "not-holder",
      .status = 409,
      .title = "Another agent holds this task",

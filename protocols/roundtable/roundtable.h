@@ -85,6 +85,10 @@ enum parley_status roundtable_decide(struct parley_message *message, struct parl
 /* The task that a message is about, in lower case: a request's own id, else the correlationId.
  * Owns: the arena.  Returns: data NULL when there is no memory. */
 struct parley_bytes roundtable_task_id(struct parley_message *message);
+/* Makes a UUID of a prefix and the id of a task, in any case: always the same one. */
+#define ROUNDTABLE_ID_SIZE sizeof "650e8400-e29b-41d4-a716-446655440000"
+#define ROUNDTABLE_RETRY "retry:"
+void roundtable_make_id(const char *prefix, struct parley_bytes id, char out[ROUNDTABLE_ID_SIZE]);
 /* The domain of the task a.b.c, which belongs to the domain a (contract, task.request:
  * "<domain>.<action>"). */
 struct parley_bytes roundtable_domain_of(struct parley_bytes task);

@@ -32,7 +32,8 @@ struct objection {
 };
 
 extern const struct objection objection_claimed, objection_unknown, objection_held, objection_over,
-    objection_given, objection_early, objection_used_up, objection_not_held, objection_ended;
+    objection_given, objection_early, objection_used_up, objection_not_held, objection_ended,
+    objection_foreign, objection_not_over, objection_completed, objection_too_late;
 
 /* All return PARLEY_E_MEMORY, or PARLEY_OK. */
 
@@ -60,6 +61,8 @@ void deciding_write_turn(const struct deciding *deciding, struct parley_buffer *
 
 /* To which agent the request is addressed; data NULL: to none. */
 struct parley_bytes deciding_addressee(const struct deciding *deciding);
+/* Whether it has ended, or expired. */
+bool deciding_is_over(const struct deciding *deciding);
 /* Whether the agent holds the task, or held it until its time passed. */
 bool deciding_is_holder(const struct deciding *deciding);
 /* Whether an agent does. */

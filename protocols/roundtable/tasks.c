@@ -231,6 +231,42 @@ static void write_end(struct parley_bytes id, struct parley_bytes to, const char
     parley_buffer_text(out, ",\"payload\":{\"error\":\"timeout\",\"retryable\":true}}");
 }
 
+/* An agent that follows what is addressed to it learns that it is to stop. */
+static void write_cancel(const struct parley_task *task, struct parley_bytes why, const char *now,
+                         struct parley_buffer *out) {
+    char id[ROUNDTABLE_ID_SIZE];
+    roundtable_make_id("cancel:", task->id, id);
+    parley_buffer_format(out,
+                         "{\"id\":\"%s\",\"version\":\"1.0\",\"type\":\"task.failed\","
+                         "\"timestamp\":\"%s\",\"from\":",
+                         id, now);
+    parley_buffer_json(out, task->from);
+    if (task->holder.data != NULL) {
+        parley_buffer_text(out, ",\"to\":");
+        parley_buffer_json(out, task->holder);
+    }
+    parley_buffer_text(out, ",\"correlationId\":");
+    parley_buffer_json(out, task->id);
+    parley_buffer_text(out, ",\"payload\":{\"error\":\"internal_error\",\"message\":");
+    parley_buffer_json(out, why.data != NULL ? why : PARLEY_BYTES("The task was cancelled."));
+    parley_buffer_text(out, ",\"retryable\":false}}");
+}
+
+static void write_retry(struct parley_bytes id, struct parley_bytes agent,
+                        struct parley_bytes members, const char *now, struct parley_buffer *out) {
+    char own[ROUNDTABLE_ID_SIZE];
+    roundtable_make_id(ROUNDTABLE_RETRY, id, own);
+    parley_buffer_format(out,
+                         "{\"id\":\"%s\",\"version\":\"1.0\",\"type\":\"task.request\","
+                         "\"timestamp\":\"%s\",\"from\":",
+                         own, now);
+    parley_buffer_json(out, agent);
+    parley_buffer_text(out, ",\"correlationId\":");
+    parley_buffer_json(out, id);
+    parley_buffer_append(out, members);
+    parley_buffer_char(out, '}');
+}
+
 const struct parley_task_kind roundtable_tasks = {
     .states = states,
     .requests = "tasks.>",
@@ -247,5 +283,8 @@ const struct parley_task_kind roundtable_tasks = {
     .lease = &roundtable_options[ROUNDTABLE_OPTION_TASK_LEASE],
     .attempts = &roundtable_options[ROUNDTABLE_OPTION_TASK_ATTEMPTS],
     .write_end = write_end,
+    .write_cancel = write_cancel,
+    .repeated = (const char *const[]){"to", "priority", "ttl", "payload", NULL},
+    .write_retry = write_retry,
     .write_claim = write_claim,
     .write_report = write_report};

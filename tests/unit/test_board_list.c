@@ -94,6 +94,89 @@ static void test_filters_choose_what_is_listed(void **state) {
     }
 }
 
+static const struct turn_case {
+    size_t attempt;
+    enum board_lapse lapse;
+    const char *errors;
+    double before;       /* Unix time */
+    const char *numbers; /* the oldest first */
+} turn_cases[] = {
+    {.numbers = "1 2 3 4"},
+    {.attempt = 1, .numbers = "1 4"},
+    {.attempt = 2, .numbers = "2"},
+    {.attempt = 3, .numbers = ""},
+    {.lapse = BOARD_LAPSED, .numbers = "2"},
+    {.lapse = BOARD_NOT_LAPSED, .numbers = "1 3 4"},
+    {.errors = "timeout", .numbers = "4"},
+    {.errors = "x timeout", .numbers = "4"},
+    {.errors = "x", .numbers = ""},
+    {.before = 1893456000, .numbers = "3"}, /* 2030-01-01 */
+    {.before = 1577836800, .numbers = ""},  /* 2020-01-01 */
+};
+
+static void write_turn_cases(struct world *world) {
+    world_request(world, 1, "a.x normal");
+    world_claim(world, 1, "percival", "c1");
+    world_request(world, 2, "a.x normal");
+    world_claim(world, 2, "percival", "c2");
+    world_write(world, 2, ".turn.2",
+                "{\"n\":2,\"kind\":\"claim\",\"holder\":\"kay\",\"attempt\":2,\"until\":"
+                "\"2020-01-01T00:00:00Z\"}");
+    world_write(world, 3, "",
+                "{\"stream\":\"ROUNDTABLE\",\"seq\":3,\"task\":\"a.x\",\"from\":\"tim\",\"at\":"
+                "\"2026-01-01T00:00:00Z\",\"deadline\":\"2099-01-01T00:00:00Z\"}");
+    world_request(world, 4, "a.x normal");
+    world_claim(world, 4, "percival", "c4");
+    world_write(world, 4, ".end", "{\"state\":\"failed\",\"error\":\"timeout\",\"seq\":9}");
+}
+
+static void test_a_selection_has_what_its_filter_chooses(void **state) {
+    struct world *world = *state;
+    write_turn_cases(world);
+    for (size_t i = 0; i < sizeof turn_cases / sizeof turn_cases[0]; i++) {
+        const struct turn_case *row = &turn_cases[i];
+        struct parley_bytes items[4];
+        char ids[4][BOARD_ID_MAX], got[40] = "";
+        struct board_selection selection = {.ids = ids, .max = 4};
+        const struct board_filter filter = {.attempt = row->attempt,
+                                            .lapse = row->lapse,
+                                            .before = row->before,
+                                            .errors = names_of(row->errors, items)};
+        assert_int_equal(board_select(world->board, &filter, &selection), PARLEY_OK);
+        assert_true(selection.is_over);
+        assert_int_equal(selection.count, selection.matched);
+        for (size_t at = 0; at < selection.count; at++) {
+            const size_t length = strlen(got);
+            snprintf(got + length, sizeof got - length, "%s%lu", at > 0 ? " " : "",
+                     strtoul(ids[at] + 24, NULL, 10));
+        }
+        if (strcmp(got, row->numbers) != 0) {
+            fail_msg("row %zu: %s, not %s", i, got, row->numbers);
+        }
+    }
+}
+
+static void test_a_selection_counts_what_it_has_no_room_for_and_goes_on_where_it_was(void **state) {
+    enum { WORKS = 4500, ROOM = 3 };
+    struct world *world = *state;
+    char ids[ROOM][BOARD_ID_MAX], oldest[40];
+    struct board_selection selection = {.ids = ids, .max = ROOM};
+    unsigned looks = 0;
+    for (unsigned i = 1; i <= WORKS; i++) {
+        world_request(world, i, "a.x normal");
+    }
+    for (; !selection.is_over; looks++) {
+        assert_int_equal(
+            board_select(world->board, &(struct board_filter){.states = 0}, &selection), PARLEY_OK);
+        world_write(world, 2000, "", NULL); /* the last one that the first look has seen */
+    }
+    assert_int_equal(looks, 3);
+    assert_int_equal(selection.count, ROOM);
+    assert_int_equal(selection.matched, WORKS);
+    world_write_id(1, oldest);
+    assert_string_equal(ids[0], oldest);
+}
+
 static void test_an_item_has_every_member(void **state) {
     struct world *world = *state;
     struct parley_buffer out;
@@ -123,6 +206,8 @@ static void test_an_item_has_every_member(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         BOARD_TEST(test_filters_choose_what_is_listed),
+        BOARD_TEST(test_a_selection_has_what_its_filter_chooses),
+        BOARD_TEST(test_a_selection_counts_what_it_has_no_room_for_and_goes_on_where_it_was),
         BOARD_TEST(test_an_item_has_every_member),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

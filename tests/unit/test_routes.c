@@ -311,6 +311,14 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
     note(request, kind == PARLEY_TASK_EXTEND ? "extend" : "give back", protocol);
 }
 
+void tasks_serve_action(struct tasks *tasks, struct http_request *request,
+                        const struct parley_protocol *protocol, const char *id,
+                        enum parley_task_change_kind kind) {
+    (void)tasks;
+    assert_string_not_equal(id, "");
+    note(request, kind == PARLEY_TASK_CANCEL ? "cancel" : "retry", protocol);
+}
+
 void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                       const struct parley_protocol *protocol) {
     (void)tasks;

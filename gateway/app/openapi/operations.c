@@ -325,6 +325,37 @@ const struct operation operation_release_task = {
     .name_description = "The id of the task: that of its request.",
     .name_example = "650e8400-e29b-41d4-a716-446655440000"};
 
+const struct operation operation_cancel_task = {
+    .id = "cancelTask",
+    .tag = "Sending",
+    .summary = "The agent that requested a task ends it",
+    .description = "Publishes the requester's task.failed: error `internal_error`, not retryable, "
+                   "`to` the agent that holds the task. Also for the scope `admin`; else 403. 409 "
+                   "`task-over` if the task has ended, or has expired.",
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "The receipt of the task.failed.",
+    .body = "TaskCancellation",
+    .answers = ANSWERS({"application/json", "Receipt"}),
+    .problems = PROBLEMS_OF_CHANGES | PROBLEM_BIT(PROBLEM_ID_REUSED),
+    .name_description = "The id of the task: that of its request.",
+    .name_example = "650e8400-e29b-41d4-a716-446655440000"};
+
+const struct operation operation_retry_task = {
+    .id = "retryTask",
+    .tag = "Sending",
+    .summary = "A task that has failed, or has expired, is requested again",
+    .description = "Publishes a task.request with a new id, the same `payload`, `priority`, `ttl` "
+                   "and `to`, and this task as its `correlationId`; `Location` is the new task. "
+                   "Sent again it is the same retry. For the agent that requested the task, or the "
+                   "scope `admin`; else 403. 409 `task-open` while the task is not over.",
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "The receipt of the task.request.",
+    .body = "TaskRetry",
+    .answers = ANSWERS({"application/json", "Receipt"}),
+    .problems = PROBLEMS_OF_CHANGES | PROBLEM_BIT(PROBLEM_ID_REUSED) | PROBLEM_BIT(PROBLEM_GONE),
+    .name_description = "The id of the task: that of its request.",
+    .name_example = "650e8400-e29b-41d4-a716-446655440000"};
+
 const struct operation operation_rejected = {
     .id = "readRejected",
     .tag = "Reading",

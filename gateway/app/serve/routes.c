@@ -116,6 +116,18 @@ static void serve_give_back(struct services *services, struct http_request *requ
                        PARLEY_TASK_RELEASE);
 }
 
+static void serve_cancel(struct services *services, struct http_request *request,
+                         const struct variable *variable) {
+    tasks_serve_action(&services->tasks, request, variable->protocol, variable->name,
+                       PARLEY_TASK_CANCEL);
+}
+
+static void serve_retry(struct services *services, struct http_request *request,
+                        const struct variable *variable) {
+    tasks_serve_action(&services->tasks, request, variable->protocol, variable->name,
+                       PARLEY_TASK_RETRY);
+}
+
 static void serve_rejected(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     (void)variable;
@@ -315,6 +327,10 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/tasks/{name}/extend", SEND, extend_task, .post = serve_extend,
           .is_json = true),
     ROUTE("/v1/{protocol}/tasks/{name}/release", SEND, release_task, .post = serve_give_back,
+          .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/{name}/cancel", SEND, cancel_task, .post = serve_cancel,
+          .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/{name}/retry", SEND, retry_task, .post = serve_retry,
           .is_json = true),
     ROUTE("/", OPEN, index, .get = serve_index),
     ROUTE("/page.js", OPEN, script, .get = serve_script),

@@ -81,7 +81,7 @@ extern const char *const validity_names[VALIDITY_COUNT];
 
 #define FIGURES_TYPES 32 /* the last one: other */
 #define FIGURES_RULES_MAX 96
-#define FIGURES_ROUTES_MAX 40
+#define FIGURES_ROUTES_MAX 64
 #define FIGURES_PROBLEMS_MAX 64
 #define FIGURES_STATUSES 31
 #define FIGURES_STREAMS_MAX 32

@@ -1,0 +1,294 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the agent that requested a task asks for: it is cancelled, or tried again.
+
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { useFleet } from './lib/fleet.mjs';
+import { get, post } from './lib/http.mjs';
+import { connectNats, embeddedUrl, storedMessage } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskClaimed, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { bearer, createToken } from './lib/tokens.mjs';
+import { assertProblem } from './lib/vlp.mjs';
+import { askAndWait, boardOf, changeTask, nextTask } from './lib/work.mjs';
+
+const EXPIRED = { timestamp: new Date(Date.now() - 7200_000).toISOString() };
+
+async function sent(server, message) {
+  const answer = await sendTask(server, message);
+  assert.equal(answer.status, 200, answer.text);
+  return answer.json;
+}
+
+async function request(server, changes) {
+  const message = taskRequest('security.scan', changes);
+  await sent(server, message);
+  return message.id;
+}
+
+const hold = (server, id, from) => sent(server, taskClaimed(id, { from }));
+const fail = (server, id) => sent(server, taskFailed(id));
+const complete = (server, id) => sent(server, taskResult(id));
+const taskOf = async (server, id) => (await get(server, `/v1/roundtable/tasks/${id}`)).json;
+const stored = async (nats, seq) => {
+  const { headers, payload } = await storedMessage(nats, seq, 'ROUNDTABLE');
+  return { headers, message: JSON.parse(payload) };
+};
+
+async function changed(server, id, kind, body) {
+  const answer = await changeTask(server, id, kind, body);
+  assert.equal(answer.status, 200, answer.text);
+  return answer;
+}
+
+describe('a task that is cancelled', () => {
+  const its = useParley({ args: ['--task-lease', '1h'] });
+
+  it('has failed by a message of the agent that requested it, for its holder', async (t) => {
+    const id = await request(its.parley, { from: 'tim' });
+    await hold(its.parley, id, 'galahad');
+    const { json } = await changed(its.parley, id, 'cancel', { agent: 'tim', reason: 'Not needed.' });
+    assert.deepEqual([json.type, json.duplicate, json.warnings], ['task.failed', false, []]);
+    const nats = await connectNats(embeddedUrl(its.parley));
+    t.after(() => nats.close());
+    const { message } = await stored(nats, json.seq);
+    const { from, to, correlationId, payload } = message;
+    assert.deepEqual([from, to, correlationId], ['tim', 'galahad', id]);
+    assert.deepEqual(payload, { error: 'internal_error', message: 'Not needed.', retryable: false });
+    const { state, error, retryable } = await taskOf(its.parley, id);
+    assert.deepEqual([state, error, retryable], ['failed', 'internal_error', false]);
+  });
+
+  it('tells its holder by the next extend', async () => {
+    const id = await request(its.parley);
+    await hold(its.parley, id, 'galahad');
+    await changed(its.parley, id, 'cancel', { agent: 'pilot' });
+    const refused = await changeTask(its.parley, id, 'extend', { agent: 'galahad' });
+    const { state, from } = assertProblem(refused, 409, 'task-over');
+    assert.deepEqual([state, from], ['failed', 'pilot']);
+  });
+
+  it('is not given out any more', async () => {
+    const id = await request(its.parley, { payload: { task: 'only.this' } });
+    await changed(its.parley, id, 'cancel', { agent: 'pilot' });
+    assert.equal((await nextTask(its.parley, 'galahad', { tasks: ['only.this'] })).status, 204);
+  });
+
+  it('answers a request that waits for its reply', async () => {
+    const message = taskRequest('security.scan');
+    const waiting = askAndWait(its.parley, message, 300);
+    await until('it is there', async () => (await get(its.parley, `/v1/roundtable/tasks/${message.id}`)).status === 200);
+    await changed(its.parley, message.id, 'cancel', { agent: 'pilot', reason: 'Enough.' });
+    const { status, json, text } = await waiting;
+    assert.equal(status, 200, text);
+    assert.equal(json.reply.data.payload.message, 'Enough.');
+  });
+
+  it('is over for who cancels it again', async () => {
+    const id = await request(its.parley);
+    await changed(its.parley, id, 'cancel', { agent: 'pilot' });
+    const { state, from } = assertProblem(await changeTask(its.parley, id, 'cancel', { agent: 'pilot' }), 409, 'task-over');
+    assert.deepEqual([state, from], ['failed', 'pilot']);
+  });
+
+  for (const [what, changes, end] of [
+    ['completed', {}, complete],
+    ['failed', {}, fail],
+    ['expired', EXPIRED, () => {}],
+  ]) {
+    it(`was not over: one that has ${what} stays so`, async () => {
+      const id = await request(its.parley, changes);
+      await end(its.parley, id);
+      const refused = await changeTask(its.parley, id, 'cancel', { agent: 'pilot' });
+      assert.equal(assertProblem(refused, 409, 'task-over').state, what);
+      assert.equal((await taskOf(its.parley, id)).state, what);
+    });
+  }
+});
+
+describe('a task that is tried again', () => {
+  const its = useParley();
+
+  it('is a new one that asks for the same', async (t) => {
+    const asked = { from: 'tim', to: 'galahad', priority: 'high', ttl: 7200, payload: { task: 'security.scan', params: { n: 1.50 } } };
+    const id = await request(its.parley, asked);
+    await fail(its.parley, id);
+    const { json, headers } = await changed(its.parley, id, 'retry', { agent: 'tim' });
+    assert.equal(headers.location, `/v1/roundtable/tasks/${json.id}`);
+    assert.deepEqual([json.type, json.duplicate, json.warnings], ['task.request', false, []]);
+    const nats = await connectNats(embeddedUrl(its.parley));
+    t.after(() => nats.close());
+    const { headers: published, message } = await stored(nats, json.seq);
+    assert.equal(published['nats-msg-id'], `retry:${id}`);
+    const { id: own, version, type, timestamp, ...rest } = message;
+    assert.deepEqual(rest, { ...asked, correlationId: id });
+    assert.notEqual(own, id);
+    const { state, retry_of: of } = await taskOf(its.parley, json.id);
+    assert.deepEqual([state, of], ['requested', id]);
+    assert.equal((await taskOf(its.parley, id)).state, 'failed', 'what has ended stays ended');
+  });
+
+  it('is tried once, however often that is asked for', async () => {
+    const id = await request(its.parley);
+    await fail(its.parley, id);
+    const first = await changed(its.parley, id, 'retry', { agent: 'pilot' });
+    const second = await changed(its.parley, id, 'retry', { agent: 'pilot' });
+    assert.deepEqual([second.json.duplicate, second.json.seq, second.headers.location],
+      [true, first.json.seq, first.headers.location]);
+  });
+
+  it('can be tried again in turn', async () => {
+    const id = await request(its.parley);
+    await fail(its.parley, id);
+    const first = await changed(its.parley, id, 'retry', { agent: 'pilot' });
+    await fail(its.parley, first.json.id);
+    const second = await changed(its.parley, first.json.id, 'retry', { agent: 'pilot' });
+    assert.notEqual(second.json.id, first.json.id);
+    assert.equal((await taskOf(its.parley, second.json.id)).retry_of, first.json.id);
+  });
+
+  it('may have expired, or been cancelled', async () => {
+    const expired = await request(its.parley, EXPIRED);
+    await changed(its.parley, expired, 'retry', { agent: 'pilot' });
+    const cancelled = await request(its.parley);
+    await changed(its.parley, cancelled, 'cancel', { agent: 'pilot' });
+    await changed(its.parley, cancelled, 'retry', { agent: 'pilot' });
+  });
+
+  it('is over, and has not completed', async () => {
+    const id = await request(its.parley);
+    const retry = () => changeTask(its.parley, id, 'retry', { agent: 'pilot' });
+    assert.equal(assertProblem(await retry(), 409, 'task-open').state, 'requested');
+    await hold(its.parley, id, 'worker');
+    assert.equal(assertProblem(await retry(), 409, 'task-open').state, 'claimed');
+    await complete(its.parley, id);
+    assert.equal(assertProblem(await retry(), 409, 'task-over').state, 'completed');
+  });
+});
+
+describe('a list of tasks', () => {
+  const its = useParley();
+
+  it('has those that were given out so often, have failed so, or have lapsed', async () => {
+    const open = await request(its.parley);
+    const held = await request(its.parley);
+    await hold(its.parley, held, 'worker');
+    const failed = await request(its.parley);
+    await hold(its.parley, failed, 'worker');
+    await fail(its.parley, failed);
+    const cancelled = await request(its.parley);
+    await changed(its.parley, cancelled, 'cancel', { agent: 'pilot' });
+    for (const [query, ids] of [
+      ['attempt=1', [failed, held]],
+      ['attempt=2', []],
+      ['code=timeout', [failed]],
+      ['code=timeout,internal_error', [cancelled, failed]],
+      ['code=other', []],
+      ['lapsed=true', []],
+      ['lapsed=false', [cancelled, failed, held, open]],
+      ['lapsed=false&attempt=1&state=claimed', [held]],
+    ]) {
+      assert.deepEqual((await boardOf(its.parley, `?${query}`)).map(({ id }) => id), ids, query);
+    }
+    for (const query of ['attempt=0', 'attempt=101', 'attempt=x', 'lapsed=', 'lapsed=yes', 'code=']) {
+      assertProblem(await get(its.parley, `/v1/roundtable/tasks?${query}`), 400, 'invalid-parameter');
+    }
+  });
+});
+
+describe('who cancels a task, or has it tried again', () => {
+  const its = useParley();
+
+  for (const kind of ['cancel', 'retry']) {
+    it(`gets 404 for what is no task: ${kind}`, async () => {
+      assertProblem(await changeTask(its.parley, randomUUID(), kind, { agent: 'pilot' }), 404, 'not-found');
+      assertProblem(await changeTask(its.parley, 'no-id', kind, { agent: 'pilot' }), 404, 'not-found');
+      assertProblem(await post(its.parley, `/v1/vlp/tasks/${randomUUID()}/${kind}`, '{"agent":"a"}'), 404, 'not-found');
+    });
+
+    it(`gets 400 for another body: ${kind}`, async () => {
+      const id = await request(its.parley);
+      for (const body of [{}, { agent: 1 }, { agent: 'pilot', more: 1 }, { agent: 'pilot', reason: 1 }, [], 'x']) {
+        assertProblem(await changeTask(its.parley, id, kind, body), 400, 'malformed');
+      }
+      assertProblem(await changeTask(its.parley, id, kind, { agent: 'a b' }), 422, 'invalid-message');
+    });
+  }
+
+  it('gets 400 for a reason that is too long', async () => {
+    const id = await request(its.parley);
+    const refused = await changeTask(its.parley, id, 'cancel', { agent: 'pilot', reason: 'x'.repeat(1025) });
+    assert.match(assertProblem(refused, 400, 'malformed').detail, /1024/);
+    await changed(its.parley, id, 'cancel', { agent: 'pilot', reason: 'x'.repeat(1024) });
+  });
+
+  it('is any agent where there are no tokens', async () => {
+    const id = await request(its.parley);
+    await changed(its.parley, id, 'cancel', { agent: 'mordred' });
+    const { json } = await changed(its.parley, id, 'retry', { agent: 'mordred' });
+    assert.equal((await taskOf(its.parley, json.id)).from, 'mordred');
+  });
+
+  it('is the agent that requested it, or an administrator, where there are', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const tokens = {};
+    for (const [name, scopes] of [['tim', ''], ['eve', ''], ['root', ',admin']]) {
+      tokens[name] = bearer(await createToken(file, name, `send:roundtable,read:roundtable${scopes}`));
+    }
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    const ask = (id, kind, agent, token) => changeTask(server, id, kind, { agent }, tokens[token]);
+    const asked = async () => {
+      const message = taskRequest('a.b', { from: 'tim' });
+      const answer = await post(server, '/v1/roundtable/messages', JSON.stringify(message), tokens.tim);
+      assert.equal(answer.status, 200, answer.text);
+      return message.id;
+    };
+    const id = await asked();
+    const foreign = await ask(id, 'cancel', 'eve', 'eve');
+    assert.equal(assertProblem(foreign, 403, 'forbidden').from, 'tim');
+    assert.match(foreign.headers['www-authenticate'], /insufficient_scope", scope="admin"/);
+    const [violation] = assertProblem(await ask(id, 'cancel', 'tim', 'eve'), 403, 'forbidden').violations;
+    assert.equal(violation.rule, 'GW-102');
+    assert.equal((await ask(id, 'cancel', 'tim', 'tim')).status, 200);
+    assertProblem(await ask(id, 'retry', 'eve', 'eve'), 403, 'forbidden');
+    assert.equal((await ask(id, 'retry', 'tim', 'tim')).status, 200);
+
+    const other = await asked();
+    const cancelled = await ask(other, 'cancel', 'root', 'root');
+    assert.equal(cancelled.status, 200, cancelled.text);
+    const retried = await ask(other, 'retry', 'root', 'root');
+    assert.equal(retried.status, 200, retried.text);
+    const { json } = await get(server, retried.headers.location, tokens.root);
+    assert.deepEqual([json.from, json.retry_of], ['root', other]);
+  });
+
+  it('gets 404 where the server decides nothing', async (t) => {
+    const server = await parleyFor(t, { args: ['--lifecycle', 'off'] });
+    const id = await request(server);
+    assertProblem(await changeTask(server, id, 'cancel', { agent: 'pilot' }), 404, 'not-found');
+  });
+});
+
+describe('at two gateways', () => {
+  const its = useFleet();
+
+  it('a task is cancelled once, and tried again once', async () => {
+    for (let i = 0; i < 8; i++) {
+      const id = await request(its.gateways[0]);
+      const ask = (kind, body) => Promise.all(its.gateways.map((each, j) => changeTask(each, id, kind, body(j))));
+      const cancelled = await ask('cancel', (j) => ({ agent: 'pilot', reason: `of ${j}` }));
+      assert.ok(cancelled.some(({ status }) => status === 200), cancelled[0].text);
+      for (const each of cancelled) if (each.status !== 200) assertProblem(each, 409, 'task-over');
+      assert.equal((await taskOf(its.gateways[0], id)).state, 'failed');
+      const retried = await ask('retry', () => ({ agent: 'pilot' }));
+      assert.deepEqual(retried.map(({ status }) => status), [200, 200], retried[0].text + retried[1].text);
+      assert.equal(retried[0].json.seq, retried[1].json.seq);
+      assert.equal(retried[0].headers.location, retried[1].headers.location);
+      assert.deepEqual(retried.map(({ json }) => json.duplicate).sort(), [false, true]);
+    }
+  });
+});
