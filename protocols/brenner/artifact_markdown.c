@@ -313,7 +313,7 @@ static void write_summary(struct writer *writer, const struct parley_artifact_ex
                              artifact->since_compiled, artifact->compiled_version);
     }
     parley_buffer_format(writer->out,
-                         ".\n%" PRIu64 " deltas were applied, %" PRIu64 " were not.%s\n",
+                         ".\n%" PRIu64 " deltas were applied, and %" PRIu64 " left out.%s\n",
                          artifact->applied_count, artifact->skipped_count,
                          extent->is_cut ? " There are more messages in the thread." : "");
 }

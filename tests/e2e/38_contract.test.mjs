@@ -46,10 +46,18 @@ async function beatAs(server, name) {
     type: 'task.request',
     payload: { task: 'security.briefing' },
   };
+  const hypothesis = { operation: 'ADD', section: 'hypothesis_slate', payload: { name: 'Lineage' } };
+  const delta = {
+    subject: 'DELTA[opus]: one hypothesis',
+    from: name,
+    thread_id: 'RS-20251230-cell-fate', // the example of operations.c
+    body_md: `\`\`\`delta\n${JSON.stringify(hypothesis)}\n\`\`\`\n`,
+  };
   for (const [path, message] of [
     ['/v1/roundtable/messages', knight],
     ['/v1/roundtable/messages', task],
     [`/v1/supervisor/messages?agent=${name}`, agent],
+    ['/v1/brenner/messages', delta],
   ]) {
     assert.equal((await post(server, path, JSON.stringify(message))).status, 200);
   }

@@ -29,6 +29,7 @@
 #include "ingest.h"
 #include "metrics_page.h"
 #include "streams.h"
+#include "artifacts.h"
 #include "checkpoints.h"
 #include "tasks.h"
 
@@ -259,6 +260,20 @@ void checkpoints_serve_restore(struct checkpoints *checkpoints, struct http_requ
     (void)checkpoints;
     assert_string_not_equal(agent, "");
     note(request, "restore", protocol);
+}
+
+void artifacts_serve(struct artifacts *artifacts, struct http_request *request,
+                     const struct parley_protocol *protocol, const char *thread) {
+    (void)artifacts;
+    assert_string_not_equal(thread, "");
+    note(request, "artifact", protocol);
+}
+
+void artifacts_serve_compiled(struct artifacts *artifacts, struct http_request *request,
+                              const struct parley_protocol *protocol, const char *thread) {
+    (void)artifacts;
+    assert_string_not_equal(thread, "");
+    note(request, "compiled", protocol);
 }
 
 void halt_list_serve(struct gateway *gateway, struct http_request *request,
@@ -533,12 +548,14 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
             kind == OPERATION_HALTS || kind == OPERATION_REVIEWS || kind == OPERATION_REVIEW;
         const bool is_of_checkpoints = kind == OPERATION_CHECKPOINTS ||
                                        kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
+        const bool is_of_threads = kind == OPERATION_ARTIFACT || kind == OPERATION_COMPILED;
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
                  brace == NULL       ? ""
                  : is_of_people      ? "vlp"
                  : is_of_checkpoints ? "supervisor"
+                 : is_of_threads     ? "brenner"
                                      : "roundtable",
                  brace != NULL ? brace + 10 : "", route.has_post ? "post" : "get");
         assert_non_null(strstr(document.data, key));
@@ -822,6 +839,8 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/supervisor/agents/a/checkpoints", 0, "checkpoints supervisor"},
         {"GET", "/v1/supervisor/agents/a/checkpoints/b", 0, "checkpoint supervisor"},
         {"GET", "/v1/supervisor/agents/a/restore", 0, "restore supervisor"},
+        {"GET", "/v1/brenner/threads/a.b/artifact", 0, "artifact brenner"},
+        {"GET", "/v1/brenner/threads/a.b/artifact/compiled", 0, "compiled brenner"},
         {"GET", "/v1/vlp/halts", 0, "halts vlp"},
         {"DELETE", "/v1/vlp/halts", 0, "release vlp"},
         {"GET", "/v1/vlp/reviews", 0, "reviews vlp"},

@@ -14,6 +14,7 @@
 #include "contract_files.h"
 #include "encodings.h"
 #include "openapi_answers.h"
+#include "artifact_options.h"
 #include "checkpoint_options.h"
 #include "review_options.h"
 #include "task_options.h"
@@ -228,6 +229,12 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_RESTORE:
         write_options(json, restore_options, protocol);
         break;
+    case OPERATION_ARTIFACT:
+        write_options(json, artifact_options, protocol);
+        break;
+    case OPERATION_COMPILED:
+        write_options(json, compiled_options, protocol);
+        break;
     case OPERATION_REVIEWS:
         write_review_options(json, protocol);
         break;
@@ -419,6 +426,9 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
     case OPERATION_CHECKPOINT:
     case OPERATION_RESTORE:
         return protocol->restore != NULL;
+    case OPERATION_ARTIFACT:
+    case OPERATION_COMPILED:
+        return protocol->artifact != NULL;
     case OPERATION_HALTS:
         return protocol->halts != NULL;
     case OPERATION_REVIEWS:

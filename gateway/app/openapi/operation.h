@@ -22,6 +22,8 @@ enum operation_kind {
     OPERATION_CHECKPOINTS, /* only of protocols that leave some */
     OPERATION_CHECKPOINT,
     OPERATION_RESTORE,
+    OPERATION_ARTIFACT, /* only of protocols whose threads make one */
+    OPERATION_COMPILED,
     OPERATION_HALTS,
     OPERATION_RELEASE,
     OPERATION_REVIEWS,
@@ -79,3 +81,4 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_rules, operation_examples, operation_problem_list, operation_problem,
     operation_rule_list, operation_rule, operation_livez, operation_readyz, operation_metrics,
     operation_openapi, operation_asyncapi, operation_guide;
+extern const struct operation operation_artifact, operation_compiled;

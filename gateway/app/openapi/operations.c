@@ -230,6 +230,36 @@ const struct operation operation_restore = {
     .name_description = "The agent's name.",
     .name_example = "galahad"};
 
+#define PROBLEMS_OF_ARTIFACT                                                                       \
+    (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
+     PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
+
+const struct operation operation_artifact = {
+    .id = "artifact",
+    .tag = "Reading",
+    .summary = "The document that the deltas of a thread make, or what has changed in it",
+    .description = "Folded from the stream for this request, up to 10,000 messages or 64 MiB of "
+                   "the thread; `complete` says whether that was all. With `diff` the answer is "
+                   "what has changed since that message.",
+    .answer = "The artifact, or with `diff` its changes.",
+    .kind = OPERATION_ARTIFACT,
+    .answers = ANSWERS({"application/json", "Artifact"}, {"text/markdown; charset=utf-8", "Text"}),
+    .problems = PROBLEMS_OF_ARTIFACT,
+    .name_description = "The thread's id.",
+    .name_example = "RS-20251230-cell-fate"};
+
+const struct operation operation_compiled = {
+    .id = "compiledArtifact",
+    .tag = "Reading",
+    .summary = "The artifact of a thread as the body of a COMPILED message",
+    .description = "Its version is the one after that of the newest COMPILED message. It keeps all "
+                   "rules.",
+    .kind = OPERATION_COMPILED,
+    .answers = ANSWERS({"text/markdown; charset=utf-8", "Text"}),
+    .problems = PROBLEMS_OF_ARTIFACT,
+    .name_description = "The thread's id.",
+    .name_example = "RS-20251230-cell-fate"};
+
 #define PROBLEMS_OF_TASKS                                                                          \
     (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
      PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))

@@ -9,6 +9,7 @@
 #include <stdio.h>
 
 #include "access_log.h"
+#include "artifacts.h"
 #include "agent_reader.h"
 #include "agents.h"
 #include "describe_pages.h"
@@ -87,6 +88,16 @@ static void serve_checkpoint(struct services *services, struct http_request *req
 static void serve_restore(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     checkpoints_serve_restore(&services->checkpoints, request, variable->protocol, variable->name);
+}
+
+static void serve_artifact(struct services *services, struct http_request *request,
+                           const struct variable *variable) {
+    artifacts_serve(&services->artifacts, request, variable->protocol, variable->name);
+}
+
+static void serve_compiled(struct services *services, struct http_request *request,
+                           const struct variable *variable) {
+    artifacts_serve_compiled(&services->artifacts, request, variable->protocol, variable->name);
 }
 
 static void serve_work(struct services *services, struct http_request *request,
@@ -318,6 +329,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints,
           .is_json = true),
+    ROUTE("/v1/{protocol}/threads/{name}/artifact", READ, artifact, .get = serve_artifact),
+    ROUTE("/v1/{protocol}/threads/{name}/artifact/compiled", READ, compiled, .get = serve_compiled),
     ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .is_json = true,
           .remove = serve_release, .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/reviews", READ_REVIEWS, reviews, .get = serve_reviews, .is_json = true),

@@ -7,6 +7,7 @@
 #include <stdatomic.h>
 
 #include "gateway.h"
+#include "artifacts.h"
 #include "checkpoints.h"
 #include "mcp.h"
 #include "tasks.h"
@@ -14,6 +15,7 @@
 struct services {
     struct gateway gateway; /* messages */
     struct checkpoints checkpoints;
+    struct artifacts artifacts;
     struct tasks tasks;
     struct mcp mcp;
     struct streams *streams;

@@ -452,6 +452,7 @@ static enum parley_status build(struct worker *worker) {
                                                         .completions = gateway->completions,
                                                         .budget = gateway->budget,
                                                         .limits = gateway->limits};
+    worker->services.artifacts.checkpoints = &worker->services.checkpoints;
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
