@@ -17,6 +17,7 @@
 
 struct parley_agents;
 struct parley_artifact_kind;
+struct parley_index_kind;
 struct parley_message;
 struct parley_notice;
 struct parley_objects;
@@ -236,7 +237,8 @@ struct parley_protocol {
         *objects; /* parley/objects.h; NULL if none of its messages has any */
     const struct parley_restore *restore; /* parley/restore.h; NULL: agents leave no checkpoints */
     const struct parley_artifact_kind
-        *artifact;                       /* parley/artifact.h; NULL: its threads make no document */
+        *artifact; /* parley/artifact.h; NULL: its threads make no document */
+    const struct parley_index_kind *index; /* parley/index.h; NULL: it cannot be indexed */
     const struct parley_pipe *pipe;      /* parley/pipe.h; NULL: `parley pipe` does not speak it */
     const struct parley_notice *notices; /* parley/notice.h; its event NULL ends them; NULL: none */
     const char *const *senders;          /* NULL-terminated: all that there are; NULL: any text */

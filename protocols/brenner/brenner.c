@@ -130,4 +130,5 @@ const struct parley_protocol brenner_protocol = {
     .refusal_media_type = "text/markdown",
     .write_refusal = markdown_write_refusal,
     .artifact = &brenner_artifact,
+    .index = &brenner_index,
 };

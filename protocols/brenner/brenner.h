@@ -109,4 +109,5 @@ enum parley_status brenner_convert(struct parley_message *message, const struct 
                                    struct parley_buffer *out);
 
 extern const struct parley_artifact_kind brenner_artifact; /* artifact_write.c */
-extern const struct parley_codec brenner_codec_markdown;   /* text/markdown */
+extern const struct parley_index_kind brenner_index;
+extern const struct parley_codec brenner_codec_markdown; /* text/markdown */

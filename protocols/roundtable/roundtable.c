@@ -120,4 +120,5 @@ const struct parley_protocol roundtable_protocol = {
     .facts = &facts,
     .agents = &roundtable_agents,
     .notices = notices,
+    .index = &roundtable_index,
 };

@@ -68,6 +68,7 @@ extern const struct parley_example roundtable_examples[];
 extern const struct parley_agents roundtable_agents;
 
 extern const struct parley_task_kind roundtable_tasks;
+extern const struct parley_index_kind roundtable_index;
 
 /* The subject of an agent's heartbeats.  Owns: the arena.  Returns: data NULL when there is no
  * memory. */

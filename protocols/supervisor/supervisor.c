@@ -232,6 +232,7 @@ const struct parley_protocol supervisor_protocol = {
     .agents = &supervisor_agents,
     .objects = &objects,
     .restore = &supervisor_restore,
+    .index = &supervisor_index,
     .pipe = &supervisor_pipe,
     .senders = (const char *const[]){"gerbil", "elixir", NULL},
 };

@@ -73,6 +73,7 @@ extern const struct parley_agents supervisor_agents;
 extern const struct parley_restore supervisor_restore;
 extern const struct parley_codec supervisor_msgpack, supervisor_frames;
 extern const struct parley_pipe supervisor_pipe;
+extern const struct parley_index_kind supervisor_index;
 
 /* The sides that send messages of a type, as a set; nothing for PARLEY_TYPE_OTHER. */
 enum supervisor_side { SUPERVISOR_GERBIL = 1, SUPERVISOR_ELIXIR = 2 };

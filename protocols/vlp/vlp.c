@@ -82,4 +82,5 @@ const struct parley_protocol vlp_protocol = {
     .halts = &vlp_halts,
     .reviews = &vlp_reviews,
     .notices = notices,
+    .index = &vlp_index,
 };

@@ -51,6 +51,7 @@ enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
                             struct parley_route *out);
 extern const struct parley_halts_kind vlp_halts;
 extern const struct parley_reviews_kind vlp_reviews;
+extern const struct parley_index_kind vlp_index;
 enum parley_status vlp_escalate(struct parley_message *message);
 
 /* A notice for the lane safe that the gateway publishes.  Owns: borrowed for the call. */

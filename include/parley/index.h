@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What a message says of itself, for an index of a stream: the gateway stores it beside the
+ * message's place, and answers questions from it. Nothing in it depends on another message. */
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <parley/buffer.h>
+#include <parley/bytes.h>
+#include <parley/status.h>
+
+struct parley_message;
+
+#define PARLEY_INDEX_REFERENCES_MAX 64
+#define PARLEY_INDEX_RECEIVERS_MAX 64
+#define PARLEY_INDEX_MEMBERS_BYTES_MAX 1024
+#define PARLEY_INDEX_TEXT_BYTES_MAX 256 /* of a member's text: a longer one is cut */
+
+/* How a message relates to what it names. */
+struct parley_index_relation {
+    const char *name; /* "answers": a word, unique in its protocol */
+    bool is_label;    /* what it names is a word such as a keyword, not a message */
+};
+
+struct parley_index_reference {
+    unsigned relation; /* index into parley_index_kind.relations */
+    struct parley_bytes target;
+};
+
+/* Owns: texts are static, borrowed from the message, or in its arena; data NULL: the message does
+ * not say. */
+struct parley_index_entry {
+    struct parley_bytes id, type, lane, thread, sender, agent, time;
+    const struct parley_bytes *receivers;
+    size_t receiver_count; /* at most PARLEY_INDEX_RECEIVERS_MAX */
+    struct parley_index_reference references[PARLEY_INDEX_REFERENCES_MAX]; /* each once */
+    size_t reference_count;
+    char members[PARLEY_INDEX_MEMBERS_BYTES_MAX]; /* a JSON object … */
+    size_t members_length;                        /* … 0: it has none */
+    bool has_more; /* it says more than this: references, receivers, or members that do not fit */
+};
+
+struct parley_index_kind {
+    const struct parley_index_relation *relations; /* name NULL ends them */
+    /* Bit I: of messages of types[I] only the agent's last counts. */
+    uint32_t passing_types;
+    /* Adds the references and the members of a valid message that was read from JSON.  Returns:
+     * PARLEY_E_MEMORY. */
+    enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);
+};
+
+/* What a valid message that was read from JSON, as a stored one is, says of itself.
+ * Owns: `out` borrows from the message.  Returns: PARLEY_E_MEMORY; PARLEY_E_UNSUPPORTED: its
+ * protocol has no index. */
+enum parley_status parley_message_index(struct parley_message *message,
+                                        struct parley_index_entry *out) PARLEY_MUST_CHECK;
+
+/* For protocols. Add a reference, which is borrowed, unless it is empty or there already; or a
+ * member, whose name needs no escape: a text, or any JSON. What does not fit sets has_more. */
+void parley_index_add_reference(struct parley_index_entry *entry, unsigned relation,
+                                struct parley_bytes target);
+void parley_index_add_text(struct parley_index_entry *entry, const char *name,
+                           struct parley_bytes text);
+void parley_index_add_json(struct parley_index_entry *entry, const char *name,
+                           struct parley_bytes json);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a Brenner message says of itself, for an index: its subject, and the sections of its body
+ * that name a message, a bead or an agent. */
+
+#include "brenner.h"
+
+#include <parley/index.h>
+
+#include "body.h"
+
+enum relation { ACKNOWLEDGES, ITEM };
+
+static const struct parley_index_relation relations[] = {
+    [ACKNOWLEDGES] = {.name = "acknowledges", .is_label = false},
+    [ITEM] = {.name = "item", .is_label = true},
+    {.name = NULL, .is_label = false},
+};
+
+/* A section of a body and what it is in the entry: a member of that name, a reference, or both. */
+static const struct section_row {
+    enum brenner_type type;
+    const char *section, *member; /* member NULL: only a reference */
+    enum { NO_REFERENCE, NAMES_MESSAGE, NAMES_ITEM } names;
+} section_rows[] = {
+    {BRENNER_ACK, "Message ID", NULL, NAMES_MESSAGE},
+    {BRENNER_ACK, "Status", "status", NO_REFERENCE},
+    {BRENNER_CLAIM, "Item", "item", NAMES_ITEM},
+    {BRENNER_CLAIM, "Agent", "agent", NO_REFERENCE},
+    {BRENNER_HANDOFF, "Item", "item", NAMES_ITEM},
+    {BRENNER_HANDOFF, "From", "from", NO_REFERENCE},
+    {BRENNER_HANDOFF, "To", "to", NO_REFERENCE},
+    {BRENNER_BLOCKED, "Item", "item", NAMES_ITEM},
+    {BRENNER_BLOCKED, "Type", "type", NO_REFERENCE},
+    {BRENNER_QUESTION, "Urgency", "urgency", NO_REFERENCE},
+    {BRENNER_CRITIQUE, "Target", "target", NO_REFERENCE},
+    {BRENNER_CRITIQUE, "Severity", "severity", NO_REFERENCE},
+};
+
+static bool has_rows(unsigned type) {
+    for (size_t i = 0; i < sizeof section_rows / sizeof section_rows[0]; i++) {
+        if (section_rows[i].type == type) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The body's text ends with the body. */
+static enum parley_status add_section(struct parley_message *message, const struct section_row *row,
+                                      struct parley_bytes text, struct parley_index_entry *out) {
+    if (row->member != NULL) {
+        parley_index_add_text(out, row->member, text);
+    }
+    if (row->names == NO_REFERENCE) {
+        return PARLEY_OK;
+    }
+    const char *copy = parley_arena_copy(&message->arena, text);
+    parley_index_add_reference(out, row->names == NAMES_MESSAGE ? ACKNOWLEDGES : ITEM,
+                               (struct parley_bytes){copy, copy != NULL ? text.length : 0});
+    return copy != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+static enum parley_status add_sections(struct parley_message *message,
+                                       const struct brenner_body *body,
+                                       struct parley_index_entry *out) {
+    for (size_t i = 0; i < sizeof section_rows / sizeof section_rows[0]; i++) {
+        const struct section_row *row = &section_rows[i];
+        const struct brenner_section *section =
+            row->type == message->type ? brenner_body_section(body, row->section) : NULL;
+        if (section != NULL) {
+            PARLEY_TRY(add_section(message, row, section->text, out));
+        }
+    }
+    return PARLEY_OK;
+}
+
+static enum parley_status read(struct parley_message *message, struct parley_index_entry *out) {
+    const struct parley_bytes markdown = parley_message_text(message, brenner_body_field(message));
+    const struct parley_value *ack_required = &message->values[BRENNER_ACK_REQUIRED];
+    struct brenner_body body;
+    parley_index_add_text(out, "subject", parley_message_text(message, BRENNER_SUBJECT));
+    if (ack_required->kind == PARLEY_BOOLEAN && ack_required->number != 0) {
+        parley_index_add_json(out, "ack_required", PARLEY_BYTES("true"));
+    }
+    if (markdown.data == NULL || !has_rows(message->type)) {
+        return PARLEY_OK;
+    }
+    enum parley_status status = brenner_body_read(&body, markdown);
+    if (status == PARLEY_OK) {
+        status = add_sections(message, &body, out);
+    }
+    brenner_body_finish(&body);
+    return status;
+}
+
+const struct parley_index_kind brenner_index = {.relations = relations, .read = read};

@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a VLP message says of itself, for an index. What `refers_to` means is said by the type:
+ * evidence supports, a response answers, a correction corrects (Message Types, refers_to). */
+
+#include "vlp.h"
+
+#include <parley/index.h>
+
+#include "json_index.h"
+
+enum relation { SUPPORTS, ANSWERS, CORRECTS, REFERS, KEYWORD };
+
+static const struct parley_index_relation relations[] = {
+    [SUPPORTS] = {.name = "supports", .is_label = false},
+    [ANSWERS] = {.name = "answers", .is_label = false},
+    [CORRECTS] = {.name = "corrects", .is_label = false},
+    [REFERS] = {.name = "refers", .is_label = false},
+    [KEYWORD] = {.name = "keyword", .is_label = true},
+    {.name = NULL, .is_label = false},
+};
+
+#define OTHER_TYPES                                                                                \
+    (PARLEY_TYPE_BIT(VLP_CLAIM) | PARLEY_TYPE_BIT(VLP_QUERY) | PARLEY_TYPE_BIT(VLP_NOTICE) |       \
+     PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT))
+
+static const struct json_index_row rows[] = {
+    {NULL, "refers_to", SUPPORTS, PARLEY_TYPE_BIT(VLP_EVIDENCE)},
+    {NULL, "refers_to", ANSWERS, PARLEY_TYPE_BIT(VLP_RESPONSE)},
+    {NULL, "refers_to", CORRECTS, PARLEY_TYPE_BIT(VLP_CORRECTION)},
+    {NULL, "refers_to", REFERS, OTHER_TYPES},
+    {NULL, "keywords", KEYWORD, 0},
+    {NULL, "confidence", JSON_INDEX_MEMBER, 0},
+    {NULL, NULL, 0, 0},
+};
+
+static enum parley_status read(struct parley_message *message, struct parley_index_entry *out) {
+    return json_index_read(message, rows, out);
+}
+
+const struct parley_index_kind vlp_index = {.relations = relations, .read = read};

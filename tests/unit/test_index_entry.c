@@ -1,0 +1,281 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* What a message says of itself for an index: its references with their relation, and the members
+ * that its protocol names. The messages are the protocols' examples, and some at the limits. */
+
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <setjmp.h>
+#include <cmocka.h>
+
+#include <stdlib.h>
+#include <string.h>
+
+#include <parley/index.h>
+#include <parley/message.h>
+
+#include "lib/fault_heap.h"
+
+#define CHECKPOINT "550e8400-e29b-41d4-a716-446655440000"
+
+/* A message: an example of its protocol by name, or a text; and what is written of it. */
+static const struct wanted {
+    const char *protocol, *example, *text, *wanted;
+} rows[] = {
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"evidence\",\"sender\":\"s\",\"timestamp\":"
+     "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"provenance\":[\"x\"],"
+     "\"refers_to\":[\"b\",\"b\",\"\\u0063\",\"\"],\"keywords\":[\"heat\"],\"confidence\":0.5}",
+     "supports b, supports c, keyword heat, {\"confidence\":0.5}"},
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"response\",\"sender\":\"s\",\"timestamp\":"
+     "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"confidence\":1,\"refers_to\":\"q\"}",
+     "answers q, {\"confidence\":1}"},
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"correction\",\"sender\":\"s\","
+     "\"timestamp\":\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"confidence\":1,\"refers_to\":"
+     "\"b\",\"payload\":"
+     "{\"refers_to\":\"inside\",\"keywords\":[\"inside\"]}}",
+     "corrects b, {\"confidence\":1}"},
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"query\",\"sender\":\"s\",\"timestamp\":"
+     "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"refers_to\":null}",
+     ""},
+    {"roundtable", "task-request", NULL,
+     "{\"priority\":\"normal\",\"ttl\":3600,\"task\":\"security.briefing\"}"},
+    {"roundtable", "task-claimed", NULL,
+     "task " CHECKPOINT ", {\"message\":\"Acknowledged. Scanning threat feeds...\"}"},
+    {"roundtable", "task-progress", NULL,
+     "task " CHECKPOINT ", {\"percent\":60,\"message\":\"Analyzed 3/5 threat feeds. Spawning CVE "
+     "sub-agent.\"}"},
+    {"roundtable", "task-result", NULL, "task " CHECKPOINT ", {\"status\":\"completed\"}"},
+    {"roundtable", "task-failed", NULL,
+     "task 560e8400-e29b-41d4-a716-446655440006, {\"error\":\"rate_limited\",\"message\":\"LLM API "
+     "rate limit exceeded. Retry after 60s.\",\"retryable\":true}"},
+    {"roundtable", "heartbeat", NULL, "{\"status\":\"healthy\"}"},
+    {"supervisor", "heartbeat", NULL, ""},
+    {"supervisor", "checkpoint-ack", NULL, "checkpoint " CHECKPOINT ", "},
+    {"supervisor", "restore", NULL, "checkpoint " CHECKPOINT ", "},
+    {"supervisor", "hot-reload", NULL, "backup " CHECKPOINT ", {\"module\":\"memory\"}"},
+    {"supervisor", "evolution-intent", NULL,
+     "{\"reason\":\"Memory is searched one block at a time\",\"target\":\"memory_system\"}"},
+    {"supervisor", "evolution-result", NULL,
+     "{\"success\":true,\"decision\":\"promoted\",\"reason\":\"The shadow instance was 15% "
+     "faster\"}"},
+    {"supervisor", "wal-entry", NULL, "{\"operation\":\"memory_add\",\"sequence\":12345}"},
+    {"supervisor", "wal-batch", NULL, ""},
+    {"supervisor", "error-gerbil", NULL,
+     "{\"code\":\"TOOL_FAILED\",\"message\":\"calculator: division by zero\"}"},
+    {"brenner", "kickoff", NULL,
+     "{\"subject\":\"KICKOFF: How do cells choose their fate?\",\"ack_required\":true}"},
+    {"brenner", "delta", NULL,
+     "{\"subject\":\"DELTA[opus]: Add epigenetic memory as a third hypothesis\"}"},
+    {"brenner", "critique", NULL,
+     "{\"subject\":\"CRITIQUE: A2 takes gradients to be stable\",\"ack_required\":true,"
+     "\"target\":\"A2, gradient stability\",\"severity\":\"Major\"}"},
+    {"brenner", "ack", NULL,
+     "acknowledges 1043, {\"subject\":\"ACK: A2 takes gradients to be stable\",\"status\":\"Will "
+     "Action\"}"},
+    {"brenner", "claim", NULL,
+     "item brenner_bot-5so.3.4.2, {\"subject\":\"CLAIM: brenner_bot-5so.3.4.2 (delta parser)\","
+     "\"item\":\"brenner_bot-5so.3.4.2\",\"agent\":\"GreenDog\"}"},
+    {"brenner", "handoff", NULL,
+     "item brenner_bot-5so.3.4.2, {\"subject\":\"HANDOFF: brenner_bot-5so.3.4.2 to RedLake\","
+     "\"ack_required\":true,\"item\":\"brenner_bot-5so.3.4.2\",\"from\":\"GreenDog\",\"to\":"
+     "\"RedLake\"}"},
+    {"brenner", "blocked", NULL,
+     "item brenner_bot-5so.1, {\"subject\":\"BLOCKED: brenner_bot-5so.1 waits for the schema\","
+     "\"ack_required\":true,\"item\":\"brenner_bot-5so.1\",\"type\":\"Dependency\"}"},
+    {"brenner", "question", NULL,
+     "{\"subject\":\"QUESTION: Which rubric applies to meta-analyses?\",\"ack_required\":true,"
+     "\"urgency\":\"Soon\"}"},
+    {"brenner", "info", NULL, "{\"subject\":\"INFO: The mail server restarts at 02:00 UTC\"}"},
+};
+
+enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
+
+struct checked {
+    struct parley_schema *schema;
+    struct parley_message message;
+};
+
+static const char *text_of(const struct parley_protocol *protocol, const struct wanted *row) {
+    const struct parley_example *at = protocol->examples;
+    while (row->text == NULL && strcmp(at->name, row->example) != 0) {
+        at++;
+    }
+    return row->text != NULL ? row->text : at->text;
+}
+
+static void check(struct checked *checked, const char *name, const char *text) {
+    const struct parley_protocol *protocol = parley_protocol_find(parley_bytes_of(name));
+    const struct parley_options options = {.message_bytes_max = 4 << 20};
+    assert_int_equal(parley_schema_create(protocol, &checked->schema), PARLEY_OK);
+    parley_message_init(&checked->message, checked->schema);
+    assert_int_equal(parley_message_check(&checked->message, parley_bytes_of(text),
+                                          &parley_codec_json, &options,
+                                          (struct parley_position){1, 1}),
+                     PARLEY_OK);
+    if (!parley_message_is_valid(&checked->message)) {
+        fail_msg("not valid (%s): %s", checked->message.findings.items[0].message, text);
+    }
+}
+
+static void finish(struct checked *checked) {
+    parley_message_finish(&checked->message);
+    parley_schema_destroy(checked->schema);
+}
+
+static void write_entry(const struct parley_protocol *protocol,
+                        const struct parley_index_entry *entry, struct parley_buffer *out) {
+    for (size_t i = 0; i < entry->reference_count; i++) {
+        parley_buffer_text(out, protocol->index->relations[entry->references[i].relation].name);
+        parley_buffer_char(out, ' ');
+        parley_buffer_append(out, entry->references[i].target);
+        parley_buffer_text(out, ", ");
+    }
+    parley_buffer_append(out, (struct parley_bytes){entry->members, entry->members_length});
+    parley_buffer_char(out, '\0');
+}
+
+static void test_an_entry_has_what_the_message_says(void **state) {
+    (void)state;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct parley_protocol *protocol =
+            parley_protocol_find(parley_bytes_of(rows[i].protocol));
+        struct checked checked;
+        struct parley_index_entry entry;
+        struct parley_buffer out;
+        check(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
+        parley_buffer_init(&out);
+        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        write_entry(protocol, &entry, &out);
+        assert_string_equal(out.data, rows[i].wanted);
+        assert_false(entry.has_more);
+        parley_buffer_finish(&out);
+        finish(&checked);
+    }
+}
+
+static void test_an_entry_has_the_members_of_the_route(void **state) {
+    (void)state;
+    struct checked checked;
+    struct parley_index_entry entry;
+    check(&checked, "brenner",
+          "{\"subject\":\"INFO: x\",\"body_md\":\"y\",\"id\":7,\"from\":\"Ann\",\"to\":[\"Bob\","
+          "\"Cleo\"],\"thread_id\":\"COORD-daily-sync\"}");
+    assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+    assert_true(parley_bytes_equal(entry.id, PARLEY_BYTES("7")));
+    assert_true(parley_bytes_equal(entry.thread, PARLEY_BYTES("COORD-daily-sync")));
+    assert_true(parley_bytes_equal(entry.sender, PARLEY_BYTES("Ann")));
+    assert_true(parley_bytes_equal(entry.type, PARLEY_BYTES("brenner.info")));
+    assert_int_equal(entry.receiver_count, 2);
+    assert_true(parley_bytes_equal(entry.receivers[1], PARLEY_BYTES("Cleo")));
+    finish(&checked);
+}
+
+/* ---- limits ---- */
+
+static void append_list(struct parley_buffer *text, size_t count) {
+    for (size_t i = 0; i < count; i++) {
+        parley_buffer_format(text, "%s\"m%zu\"", i == 0 ? "" : ",", i);
+    }
+}
+
+static void test_of_many_references_so_many_are_kept_and_it_is_said(void **state) {
+    (void)state;
+    static const size_t counts[] = {64, 65, 100000};
+    for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
+        struct checked checked;
+        struct parley_index_entry entry;
+        struct parley_buffer text;
+        parley_buffer_init(&text);
+        parley_buffer_text(&text,
+                           "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"query\",\"sender\":"
+                           "\"s\",\"timestamp\":\"2026-01-01T00:00:00Z\",\"content\":\"c\","
+                           "\"refers_to\":[");
+        append_list(&text, counts[i]);
+        parley_buffer_text(&text, "]}");
+        parley_buffer_char(&text, '\0');
+        check(&checked, "vlp", text.data);
+        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        assert_int_equal(entry.reference_count, PARLEY_INDEX_REFERENCES_MAX);
+        assert_true(parley_bytes_equal(entry.references[63].target, PARLEY_BYTES("m63")));
+        assert_int_equal(entry.has_more, counts[i] > PARLEY_INDEX_REFERENCES_MAX);
+        finish(&checked);
+        parley_buffer_finish(&text);
+    }
+}
+
+static void test_of_many_receivers_so_many_are_kept_and_it_is_said(void **state) {
+    (void)state;
+    struct checked checked;
+    struct parley_index_entry entry;
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text,
+                       "{\"subject\":\"INFO: x\",\"body_md\":\"y\",\"from\":\"Ann\",\"to\":[");
+    append_list(&text, PARLEY_INDEX_RECEIVERS_MAX + 1);
+    parley_buffer_text(&text, "]}");
+    parley_buffer_char(&text, '\0');
+    check(&checked, "brenner", text.data);
+    assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+    assert_int_equal(entry.receiver_count, PARLEY_INDEX_RECEIVERS_MAX);
+    assert_true(entry.has_more);
+    finish(&checked);
+    parley_buffer_finish(&text);
+}
+
+static void test_long_texts_are_cut_between_characters_and_all_members_fit(void **state) {
+    (void)state;
+    struct parley_index_entry entry = {.has_more = false};
+    char text[2 * PARLEY_INDEX_TEXT_BYTES_MAX];
+    for (size_t i = 0; i < sizeof text; i += 2) {
+        memcpy(text + i, "\xC3\xA9", 2);
+    }
+    parley_index_add_text(&entry, "a", (struct parley_bytes){text, PARLEY_INDEX_TEXT_BYTES_MAX});
+    assert_false(entry.has_more);
+    parley_index_add_text(&entry, "b", (struct parley_bytes){text, sizeof text - 1});
+    assert_true(entry.has_more);
+    assert_int_equal(entry.members_length, 2 * (PARLEY_INDEX_TEXT_BYTES_MAX + 6) + 3);
+    for (size_t i = 0; i < 10; i++) {
+        parley_index_add_text(&entry, "c", (struct parley_bytes){text, sizeof text});
+    }
+    assert_true(entry.members_length <= PARLEY_INDEX_MEMBERS_BYTES_MAX);
+    assert_int_equal(entry.members[entry.members_length - 1], '}');
+}
+
+static void test_memory_may_run_out_at_any_place(void **state) {
+    (void)state;
+    for (size_t i = 0; i < ROW_COUNT; i++) {
+        const struct parley_protocol *protocol =
+            parley_protocol_find(parley_bytes_of(rows[i].protocol));
+        enum parley_status status = PARLEY_E_MEMORY;
+        for (size_t first = 0; status != PARLEY_OK; first++) {
+            struct checked checked;
+            struct parley_index_entry entry;
+            check(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
+            fault_heap_arm(first, SIZE_MAX);
+            status = parley_message_index(&checked.message, &entry);
+            const bool has_failed = fault_heap_has_failed();
+            fault_heap_disarm();
+            assert_true(status == PARLEY_OK || status == PARLEY_E_MEMORY);
+            assert_true(has_failed || status == PARLEY_OK);
+            assert_true(status != PARLEY_OK || !has_failed || entry.has_more);
+            finish(&checked);
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_an_entry_has_what_the_message_says),
+        cmocka_unit_test(test_an_entry_has_the_members_of_the_route),
+        cmocka_unit_test(test_of_many_references_so_many_are_kept_and_it_is_said),
+        cmocka_unit_test(test_of_many_receivers_so_many_are_kept_and_it_is_said),
+        cmocka_unit_test(test_long_texts_are_cut_between_characters_and_all_members_fit),
+        cmocka_unit_test(test_memory_may_run_out_at_any_place),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
