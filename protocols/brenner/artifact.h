@@ -240,6 +240,9 @@ const struct artifact_item **artifact_in_order(const struct parley_artifact *art
 void artifact_field_write(const struct parley_artifact *artifact, enum brenner_target section,
                           const struct artifact_field *field, struct parley_buffer *out);
 
+/* "INVALID_TARGET". */
+const char *artifact_code_name(enum artifact_code code);
+
 /* RFC 3339. */
 void artifact_time_write(double seconds, struct parley_buffer *out);
 

@@ -272,6 +272,10 @@ static void write_violations(struct writer *writer, struct parley_buffer *violat
 static enum parley_status write_validation(struct writer *writer) {
     struct artifact_lint lint;
     const enum parley_status status = artifact_lint(&lint, writer->artifact);
+    if (status != PARLEY_OK) { /* the violations are cut */
+        artifact_lint_finish(&lint);
+        return status;
+    }
     parley_buffer_format(writer->out, "%s: %zu errors, %zu warnings, %zu notes.\n",
                          lint.counts[ARTIFACT_ERROR] == 0 ? "Valid" : "Not valid",
                          lint.counts[ARTIFACT_ERROR], lint.counts[ARTIFACT_WARNING],
@@ -281,7 +285,70 @@ static enum parley_status write_validation(struct writer *writer) {
         write_violations(writer, &lint.violations[i]);
     }
     artifact_lint_finish(&lint);
-    return status;
+    return PARLEY_OK;
+}
+
+/* ---- what does not fit ---- */
+
+static void write_not_applied(struct writer *writer) {
+    const struct artifact_events *events = &writer->artifact->not_applied;
+    parley_buffer_text(writer->out, events->count > 0 ? "\n## Not Applied\n\n" : "");
+    for (size_t i = 0; i < events->count; i++) {
+        const struct artifact_event *event = &events->items[i];
+        parley_buffer_format(writer->out, "- %s at %" PRIu64 ", delta %zu of ",
+                             artifact_code_name(event->code), event->sequence, event->delta);
+        write_line(writer, artifact_bytes(&event->from));
+        parley_buffer_text(writer->out, ": ");
+        write_line(writer, artifact_bytes(&event->text));
+        parley_buffer_char(writer->out, '\n');
+    }
+    if (events->omitted_count > 0) {
+        parley_buffer_format(writer->out, "- and %zu others\n", events->omitted_count);
+    }
+}
+
+/* `names`: items of a JSON array. */
+static void write_names(struct writer *writer, const char *what,
+                        const struct artifact_text *names) {
+    if (names->length > 0) {
+        parley_buffer_clear(&writer->value);
+        parley_buffer_char(&writer->value, '[');
+        parley_buffer_append(&writer->value, artifact_bytes(names));
+        parley_buffer_char(&writer->value, ']');
+        writer->out->has_failed = writer->out->has_failed || writer->value.has_failed;
+        parley_buffer_text(writer->out, what);
+        write_elements(writer, writer->value.has_failed ? PARLEY_BYTES("[]")
+                                                        : parley_buffer_bytes(&writer->value));
+    }
+}
+
+static void write_difference(struct writer *writer, const struct artifact_compiled *compiled) {
+    parley_buffer_format(writer->out, "- The message %" PRIu64 " of ", compiled->sequence);
+    write_line(writer, artifact_bytes(&compiled->from));
+    if (compiled->version >= 0) {
+        parley_buffer_format(writer->out, " (v%" PRId64 ")", compiled->version);
+    }
+    for (size_t i = 0; i < ARTIFACT_STATISTICS; i++) {
+        if (compiled->said[i] >= 0) {
+            parley_buffer_format(writer->out, "; %s: %" PRId64 ", folded %zu (and %zu killed)",
+                                 statistics[i], compiled->said[i], compiled->living[i],
+                                 compiled->killed[i]);
+        }
+    }
+    write_names(writer, "; does not name ", &compiled->missing);
+    write_names(writer, "; names ", &compiled->extra);
+    parley_buffer_char(writer->out, '\n');
+}
+
+static void write_differences(struct writer *writer) {
+    const struct artifact_compileds *all = &writer->artifact->compiled;
+    parley_buffer_text(writer->out, all->count > 0 ? "\n## Compiled Messages That Differ\n\n" : "");
+    for (size_t i = 0; i < all->count; i++) {
+        write_difference(writer, &all->items[i]);
+    }
+    if (all->omitted_count > 0) {
+        parley_buffer_format(writer->out, "- and %zu others\n", all->omitted_count);
+    }
 }
 
 /* ---- documents ---- */
@@ -291,14 +358,20 @@ static enum parley_status write_document(struct writer *writer,
     const struct parley_artifact *artifact = writer->artifact;
     parley_buffer_text(writer->out, "# Brenner Protocol Artifact: ");
     write_line(writer, artifact_bytes(&artifact->thread));
-    parley_buffer_format(
-        writer->out,
-        "\n\n**Version**: %" PRIu64 "\n**At**: %" PRIu64 "%s\n**Updated**: ", artifact->version,
-        extent->at, extent->is_cut ? " (there are more messages)" : "");
+    parley_buffer_format(writer->out, "\n\n**Version**: %" PRIu64 "\n**At**: %" PRIu64 "%s\n",
+                         artifact->version, extent->at,
+                         extent->is_cut ? " (there are more messages)" : "");
+    if (artifact->compiled_version >= 0) {
+        parley_buffer_format(writer->out, "**Compiled version**: %" PRId64 "\n",
+                             artifact->compiled_version);
+    }
+    parley_buffer_text(writer->out, "**Updated**: ");
     artifact_time_write(artifact->updated_seconds, writer->out);
     parley_buffer_text(writer->out, "\n\n**Contributors**:\n\n");
     write_contributors(writer);
     PARLEY_TRY(write_sections(writer, "##"));
+    write_not_applied(writer);
+    write_differences(writer);
     parley_buffer_text(writer->out, "\n## Validation Status\n\n");
     return write_validation(writer);
 }

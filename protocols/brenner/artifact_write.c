@@ -20,6 +20,10 @@ static const char *const codes[] = {
 
 /* ---- shared ---- */
 
+const char *artifact_code_name(enum artifact_code code) {
+    return codes[code];
+}
+
 void artifact_time_write(double seconds, struct parley_buffer *out) {
     char time[TEXT_TIME_SIZE];
     text_write_unix_time(seconds, time);
@@ -194,8 +198,9 @@ static void write_events(const char *key, const struct artifact_events *events,
     parley_buffer_format(out, ",\"%s\":[", key);
     for (size_t i = 0; i < events->count; i++) {
         const struct artifact_event *event = &events->items[i];
-        parley_buffer_format(out, "%s{\"code\":\"%s\",\"seq\":%" PRIu64 ",\"delta\":%zu,\"from\":",
-                             i > 0 ? "," : "", codes[event->code], event->sequence, event->delta);
+        parley_buffer_format(
+            out, "%s{\"code\":\"%s\",\"seq\":%" PRIu64 ",\"delta\":%zu,\"from\":", i > 0 ? "," : "",
+            artifact_code_name(event->code), event->sequence, event->delta);
         parley_buffer_json(out, artifact_bytes(&event->from));
         parley_buffer_format(out, ",\"operation\":\"%s\",\"section\":\"%s\",\"target_id\":",
                              event->operation, event->section);

@@ -474,7 +474,7 @@ static void run_faults(struct message_fixture *fixture, const json_t *test, stru
     fault_heap_arm(SIZE_MAX, 0);
     assert_int_equal(do_all(thread, &fixture->wanted), PARLEY_OK);
     const size_t total = fault_heap_disarm();
-    for (size_t first = 0; first < total; first += 1 + total / 150) {
+    for (size_t first = 0; first < total; first += 1 + total / 100) {
         parley_buffer_finish(&fixture->out);
         parley_buffer_init(&fixture->out);
         fault_heap_arm(first, 1);
