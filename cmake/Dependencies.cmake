@@ -50,6 +50,7 @@ parley_library(LIBSSL libssl-dev libssl>=3)
 parley_library(ZLIB zlib1g-dev zlib)
 parley_library(ZSTD libzstd-dev libzstd)
 parley_library(YAML libyaml-dev yaml-0.1)
+parley_library(SQLITE libsqlite3-dev sqlite3>=3.35)
 parley_library(CURL libcurl4-openssl-dev libcurl>=7.88)
 
 # PARLEY_NATS_SOURCE: which of gateway/nats/connection/library_*.c is compiled (ADR 49). The functions

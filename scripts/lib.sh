@@ -40,7 +40,7 @@ as_root() {
 build_packages=(gcc libc6-dev make cmake pkg-config
     libmicrohttpd-dev libjansson-dev libnats-dev libsodium-dev libssl-dev
     'libmsgpack-c-dev|libmsgpack-dev' libcmark-dev libyaml-dev libzstd-dev zlib1g-dev
-    libcurl4-openssl-dev)
+    libcurl4-openssl-dev libsqlite3-dev)
 # shellcheck disable=SC2034
 run_packages=(nats-server)
 
@@ -80,6 +80,7 @@ is_provided() { # PACKAGE
     libyaml-dev) pkg-config --exists yaml-0.1 ;;
     libzstd-dev) pkg-config --exists libzstd ;;
     libcurl4-openssl-dev) pkg-config --exists libcurl ;;
+    libsqlite3-dev) pkg-config --exists sqlite3 ;;
     zlib1g-dev) pkg-config --exists zlib ;;
     libcmocka-dev) pkg-config --exists cmocka ;;
     *clang-format) command -v clang-format-14 || command -v clang-format ;;

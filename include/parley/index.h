@@ -33,7 +33,7 @@ struct parley_index_reference {
 /* Owns: texts are static, borrowed from the message, or in its arena; data NULL: the message does
  * not say. */
 struct parley_index_entry {
-    struct parley_bytes id, type, lane, thread, sender, agent, time;
+    struct parley_bytes id, type, lane, source, thread, sender, agent, time;
     const struct parley_bytes *receivers;
     size_t receiver_count; /* at most PARLEY_INDEX_RECEIVERS_MAX */
     struct parley_index_reference references[PARLEY_INDEX_REFERENCES_MAX]; /* each once */

@@ -17,6 +17,7 @@ enum parley_status parley_message_index(struct parley_message *message,
     out->id = route.id;
     out->type = route.type;
     out->lane = route.lane;
+    out->source = route.source;
     out->thread = route.thread;
     out->sender = route.sender;
     out->agent = route.agent;
