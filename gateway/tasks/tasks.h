@@ -12,10 +12,11 @@ struct waiters;
 /* Serves tasks on one reactor.  Owns: borrows all objects that it points to, which must outlive it.
  */
 struct tasks {
-    struct gateway *gateway;     /* through which work is claimed */
-    struct board *const *boards; /* one per protocol, shared; NULL if it has no work */
-    struct waiters *waiters;     /* of requests that wait for work */
-    struct request_slots slots;  /* of those for lists; zeroed at first */
+    struct gateway *gateway;         /* through which work is claimed */
+    struct board *const *boards;     /* one per protocol, shared; NULL if it has no work */
+    struct waiters *waiters;         /* of requests that wait for work */
+    struct request_slots slots;      /* of those for lists; zeroed at first */
+    struct request_slots many_slots; /* of those that change many; likewise */
 };
 
 /* GET …/tasks/{id}: from the keys of the facts, as the bucket's leader has them. */
@@ -39,6 +40,10 @@ enum { TASK_REASON_BYTES_MAX = 1024 };
 void tasks_serve_action(struct tasks *tasks, struct http_request *request,
                         const struct parley_protocol *protocol, const char *id,
                         enum parley_task_change_kind kind);
+
+/* POST …/tasks/cancel, …/retry: the same for many, by their ids or a filter. */
+void tasks_serve_many(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol, enum parley_task_change_kind kind);
 
 /* ---- shared by the files of this folder ---- */
 

@@ -73,6 +73,8 @@ struct parley_task_change {
 struct parley_task_kind {
     const char *const *states; /* NULL-terminated */
     const char *requests;      /* below the protocol's first token: the subjects of requests */
+    unsigned open_states;      /* bit I: states[I]: of what can be cancelled */
+    unsigned retried_states;   /* … of what can be tried again */
     const char *expired;       /* the state of a task that was open until it was too late */
 
     /* Finds the task that a key of the facts is about, and the kind of fact.  Owns: `id` borrows

@@ -14,8 +14,11 @@
 
 enum { UUID_LENGTH = 36 };
 
-static const char *const states[] = {"requested", "claimed", "completed",
-                                     "failed",    "expired", NULL};
+enum { STATE_REQUESTED, STATE_CLAIMED, STATE_COMPLETED, STATE_FAILED, STATE_EXPIRED };
+#define STATE_BIT(state) (1u << (state))
+static const char *const states[] = {
+    [STATE_REQUESTED] = "requested", [STATE_CLAIMED] = "claimed", [STATE_COMPLETED] = "completed",
+    [STATE_FAILED] = "failed",       [STATE_EXPIRED] = "expired", NULL};
 static const char *const suffixes[PARLEY_TASK_FACTS] = {[PARLEY_TASK_REQUEST] = "",
                                                         [PARLEY_TASK_CLAIM] = ".claim",
                                                         [PARLEY_TASK_TURN] =
@@ -270,6 +273,8 @@ static void write_retry(struct parley_bytes id, struct parley_bytes agent,
 const struct parley_task_kind roundtable_tasks = {
     .states = states,
     .requests = "tasks.>",
+    .open_states = STATE_BIT(STATE_REQUESTED) | STATE_BIT(STATE_CLAIMED),
+    .retried_states = STATE_BIT(STATE_FAILED) | STATE_BIT(STATE_EXPIRED),
     .expired = "expired",
     .key = is_key,
     .write_key = write_key,

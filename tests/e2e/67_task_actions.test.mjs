@@ -170,6 +170,134 @@ describe('a task that is tried again', () => {
   });
 });
 
+// POST …/tasks/cancel, …/tasks/retry: { lines, summary }.
+async function many(server, kind, body, options) {
+  const { status, text } = await post(server, `/v1/roundtable/tasks/${kind}`, JSON.stringify(body), options);
+  assert.equal(status, 200, text);
+  const lines = text.trim().split('\n').map((line) => JSON.parse(line));
+  return { lines: lines.slice(0, -1), summary: lines.at(-1).summary };
+}
+
+const counts = (matched, done, failed, left) => ({ matched, done, failed, left });
+
+describe('many tasks at once', () => {
+  const its = useParley();
+  // Tasks that no other test of these knows, by their domain.
+  let number = 0;
+  const inDomain = async (count, changes) => {
+    const domain = `d${++number}`;
+    const ids = [];
+    for (let i = 0; i < count; i++) ids.push(await request(its.parley, { payload: { task: `${domain}.x` }, ...changes }));
+    return { domain, ids };
+  };
+
+  it('are cancelled and retried by their ids, each as if it were alone', async () => {
+    const { ids: [open, held, over] } = await inDomain(3);
+    await hold(its.parley, held, 'worker');
+    await complete(its.parley, over);
+    const unknown = randomUUID();
+    const { lines, summary } = await many(its.parley, 'cancel', { agent: 'pilot', ids: [open, held.toUpperCase(), over, unknown, 'no-id'] });
+    assert.deepEqual(lines.map(({ id, status, problem }) => [id, status, problem?.type]), [
+      [open, 'cancelled', undefined],
+      [held.toUpperCase(), 'cancelled', undefined],
+      [over, 'failed', '/problems/task-over'],
+      [unknown, 'failed', '/problems/not-found'],
+      ['no-id', 'failed', '/problems/not-found'],
+    ]);
+    assert.deepEqual(summary, counts(5, 2, 3, 0));
+    assert.equal(lines[2].problem.state, 'completed');
+    const again = await many(its.parley, 'retry', { agent: 'pilot', ids: [open, over] });
+    assert.deepEqual(again.lines.map(({ status }) => status), ['retried', 'failed']);
+    assert.equal((await taskOf(its.parley, again.lines[0].retried_by)).retry_of, open);
+    assert.deepEqual(again.summary, counts(2, 1, 1, 0));
+  });
+
+  it('are those of a filter: the open ones to cancel, failed and expired ones to retry', async () => {
+    const { domain, ids: [open, held, failed, over] } = await inDomain(4);
+    await hold(its.parley, held, 'worker');
+    await fail(its.parley, failed);
+    await complete(its.parley, over);
+    const cancelled = await many(its.parley, 'cancel', { agent: 'pilot', domain });
+    assert.deepEqual(cancelled.lines, [open, held].map((id) => ({ id, status: 'cancelled' })));
+    assert.deepEqual(cancelled.summary, counts(2, 2, 0, 0));
+    const retried = await many(its.parley, 'retry', { agent: 'pilot', domain: [domain, 'other'], code: ['timeout'] });
+    assert.deepEqual(retried.lines.map(({ id }) => id), [failed]);
+    assert.deepEqual(retried.summary, counts(1, 1, 0, 0));
+    const late = await many(its.parley, 'cancel', { agent: 'pilot', domain, state: 'completed' });
+    assert.equal(late.lines[0].problem.type, '/problems/task-over');
+    assert.deepEqual(late.summary, counts(1, 0, 1, 0));
+  });
+
+  it('were requested before a time', async () => {
+    const { domain } = await inDomain(1);
+    const { ids: [old] } = await inDomain(1, { timestamp: '2020-01-01T00:00:00Z', ttl: 1e9, payload: { task: `${domain}.y` } });
+    const { lines } = await many(its.parley, 'cancel', { agent: 'pilot', domain, before: '2021-01-01T00:00:00+01:00' });
+    assert.deepEqual(lines, [{ id: old, status: 'cancelled' }]);
+  });
+
+  it('are at most 500 a request, and the summary says how many are left', async () => {
+    const { domain, ids } = await inDomain(0);
+    const messages = Array.from({ length: 510 }, () => taskRequest(`${domain}.x`));
+    assert.equal((await sendTask(its.parley, messages)).status, 200);
+    assert.deepEqual(ids, []);
+    const first = await many(its.parley, 'cancel', { agent: 'pilot', domain });
+    assert.deepEqual([first.lines.length, first.summary], [500, counts(510, 500, 0, 10)]);
+    assert.deepEqual(first.lines.map(({ id }) => id), messages.slice(0, 500).map(({ id }) => id), 'the oldest first');
+    assert.deepEqual((await many(its.parley, 'cancel', { agent: 'pilot', domain })).summary, counts(10, 10, 0, 0));
+    assert.deepEqual((await many(its.parley, 'cancel', { agent: 'pilot', domain })).summary, counts(0, 0, 0, 0));
+  });
+
+  it('may be all, if that is said', async (t) => {
+    const server = await parleyFor(t);
+    const ids = [await request(server), await request(server)];
+    assertProblem(await post(server, '/v1/roundtable/tasks/cancel', '{"agent":"pilot"}'), 400, 'malformed');
+    const { lines } = await many(server, 'cancel', { agent: 'pilot', all: true });
+    assert.deepEqual(lines.map(({ id }) => id), ids);
+  });
+
+  for (const kind of ['cancel', 'retry']) {
+    it(`need a body that can be: ${kind}`, async () => {
+      const id = randomUUID();
+      for (const body of [
+        {}, [], 'x', { agent: 1, all: true }, { agent: 'pilot' }, { agent: 'pilot', all: false }, { agent: 'pilot', all: 'true' },
+        { agent: 'pilot', ids: [] }, { agent: 'pilot', ids: 'x' }, { agent: 'pilot', ids: [1] },
+        { agent: 'pilot', ids: Array.from({ length: 501 }, () => id) }, { agent: 'pilot', ids: [id], all: true },
+        { agent: 'pilot', ids: [id], state: 'failed' }, { agent: 'pilot', state: 'open' }, { agent: 'pilot', state: [] },
+        { agent: 'pilot', domain: 'a.b' }, { agent: 'pilot', domain: [''] }, { agent: 'pilot', code: 1 }, { agent: 'pilot', code: '' },
+        { agent: 'pilot', before: 'today' }, { agent: 'pilot', before: 1 }, { agent: 'pilot', all: true, more: 1 },
+        { agent: 'pilot', all: true, reason: 'x' }, { agent: 'pilot', domain: Array.from({ length: 65 }, () => 'a') },
+      ]) {
+        assertProblem(await post(its.parley, `/v1/roundtable/tasks/${kind}`, JSON.stringify(body)), 400, 'malformed');
+      }
+      assertProblem(await post(its.parley, `/v1/roundtable/tasks/${kind}`, '{"agent":"a b","all":true}'), 422, 'invalid-message');
+      assertProblem(await post(its.parley, `/v1/vlp/tasks/${kind}`, '{"agent":"a","all":true}'), 404, 'not-found');
+    });
+  }
+
+  it('are the agent\'s own, unless it is an administrator\'s', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const allowed = 'send:roundtable,read:roundtable';
+    const tokens = {};
+    for (const [name, scopes] of [['tim', allowed], ['eve', allowed], ['root', `${allowed},admin`]]) {
+      tokens[name] = bearer(await createToken(file, name, scopes));
+    }
+    const server = await parleyFor(t, { args: ['--tokens', file, '--bind-sender'] });
+    const ids = {};
+    for (const from of ['tim', 'eve']) {
+      const message = taskRequest('a.b', { from });
+      assert.equal((await post(server, '/v1/roundtable/messages', JSON.stringify(message), tokens[from])).status, 200);
+      ids[from] = message.id;
+    }
+    const own = await many(server, 'cancel', { agent: 'tim', all: true }, tokens.tim);
+    assert.deepEqual(own.lines, [{ id: ids.tim, status: 'cancelled' }]);
+    const foreign = await many(server, 'cancel', { agent: 'tim', ids: [ids.eve] }, tokens.tim);
+    assert.deepEqual([foreign.lines[0].problem.type, foreign.summary], ['/problems/forbidden', counts(1, 0, 1, 0)]);
+    assertProblem(await post(server, '/v1/roundtable/tasks/cancel', '{"agent":"eve","all":true}', tokens.tim), 403, 'forbidden');
+    const all = await many(server, 'cancel', { agent: 'root', all: true }, tokens.root);
+    assert.deepEqual(all.lines, [{ id: ids.eve, status: 'cancelled' }]);
+  });
+});
+
 describe('a list of tasks', () => {
   const its = useParley();
 

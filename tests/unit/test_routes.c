@@ -334,6 +334,12 @@ void tasks_serve_action(struct tasks *tasks, struct http_request *request,
     note(request, kind == PARLEY_TASK_CANCEL ? "cancel" : "retry", protocol);
 }
 
+void tasks_serve_many(struct tasks *tasks, struct http_request *request,
+                      const struct parley_protocol *protocol, enum parley_task_change_kind kind) {
+    (void)tasks;
+    note(request, kind == PARLEY_TASK_CANCEL ? "cancel many" : "retry many", protocol);
+}
+
 void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                       const struct parley_protocol *protocol) {
     (void)tasks;

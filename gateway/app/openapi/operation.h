@@ -75,10 +75,10 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
     operation_agent, operation_checkpoints, operation_checkpoint, operation_restore,
     operation_tasks, operation_task, operation_next_task, operation_extend_task,
-    operation_release_task, operation_cancel_task, operation_retry_task, operation_halts,
-    operation_release, operation_reviews, operation_review, operation_stream_of_all,
-    operation_rejected, operation_mcp, operation_protocols, operation_protocol, operation_schema,
-    operation_rules, operation_examples, operation_problem_list, operation_problem,
-    operation_rule_list, operation_rule, operation_livez, operation_readyz, operation_metrics,
-    operation_openapi, operation_asyncapi, operation_guide;
+    operation_release_task, operation_cancel_task, operation_retry_task, operation_cancel_tasks,
+    operation_retry_tasks, operation_halts, operation_release, operation_reviews, operation_review,
+    operation_stream_of_all, operation_rejected, operation_mcp, operation_protocols,
+    operation_protocol, operation_schema, operation_rules, operation_examples,
+    operation_problem_list, operation_problem, operation_rule_list, operation_rule, operation_livez,
+    operation_readyz, operation_metrics, operation_openapi, operation_asyncapi, operation_guide;
 extern const struct operation operation_artifact, operation_compiled;

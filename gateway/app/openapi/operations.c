@@ -386,6 +386,37 @@ const struct operation operation_retry_task = {
     .name_description = "The id of the task: that of its request.",
     .name_example = "650e8400-e29b-41d4-a716-446655440000"};
 
+#define HOW_TO_CHOOSE                                                                              \
+    "At most 500 a request, by `ids` or by a filter, the oldest first; a filter with nothing but " \
+    "`agent` needs `all`. For an agent without the scope `admin` a filter chooses what that "      \
+    "agent "                                                                                       \
+    "requested. Each task is decided on as if it were alone, and has a line, with the `problem` "  \
+    "of "                                                                                          \
+    "what could not be done; the last line counts. `left` are those that were not tried: ask "     \
+    "again."
+
+const struct operation operation_cancel_tasks = {
+    .id = "cancelTasks",
+    .tag = "Sending",
+    .summary = "Many tasks are ended by the agent that requested them",
+    .description = "Without `state` those that are requested or claimed. " HOW_TO_CHOOSE,
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "A line for each task, and one that counts.",
+    .body = "TaskChoice",
+    .answers = ANSWERS({"application/x-ndjson", "TaskOutcome"}),
+    .problems = PROBLEMS_OF_CHANGES};
+
+const struct operation operation_retry_tasks = {
+    .id = "retryTasks",
+    .tag = "Sending",
+    .summary = "Many tasks that have failed, or have expired, are requested again",
+    .description = "Without `state` those that have failed or expired. " HOW_TO_CHOOSE,
+    .kind = OPERATION_CHANGE_TASK,
+    .answer = "A line for each task, and one that counts.",
+    .body = "TaskChoice",
+    .answers = ANSWERS({"application/x-ndjson", "TaskOutcome"}),
+    .problems = PROBLEMS_OF_CHANGES};
+
 const struct operation operation_rejected = {
     .id = "readRejected",
     .tag = "Reading",

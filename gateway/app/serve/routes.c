@@ -139,6 +139,16 @@ static void serve_retry(struct services *services, struct http_request *request,
                        PARLEY_TASK_RETRY);
 }
 
+static void serve_cancel_many(struct services *services, struct http_request *request,
+                              const struct variable *variable) {
+    tasks_serve_many(&services->tasks, request, variable->protocol, PARLEY_TASK_CANCEL);
+}
+
+static void serve_retry_many(struct services *services, struct http_request *request,
+                             const struct variable *variable) {
+    tasks_serve_many(&services->tasks, request, variable->protocol, PARLEY_TASK_RETRY);
+}
+
 static void serve_rejected(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     (void)variable;
@@ -336,6 +346,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/reviews", READ_REVIEWS, reviews, .get = serve_reviews, .is_json = true),
     ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
+    ROUTE("/v1/{protocol}/tasks/cancel", SEND, cancel_tasks, .post = serve_cancel_many),
+    ROUTE("/v1/{protocol}/tasks/retry", SEND, retry_tasks, .post = serve_retry_many),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/{name}/extend", SEND, extend_task, .post = serve_extend,
           .is_json = true),
