@@ -38,6 +38,7 @@ struct parley_task {
     const char *state;              /* one of the kind's states, at the time that was given */
     unsigned priority;              /* index into protocol->priorities */
     bool has_priority, is_retryable, has_retryable;
+    uint64_t turn;         /* the number of its last turn; 0: there is none */
     uint64_t attempt;      /* how often it was claimed; 0: never */
     bool has_lapsed;       /* `until` has passed: its holder was not heard of */
     int64_t opens_at_ms;   /* it opens then by itself, Unix time; 0: it is open, or does not */
@@ -108,6 +109,10 @@ struct parley_task_kind {
      * `to`: who requested it, data NULL: not known; `message_id` a UUID, `now` RFC 3339. */
     void (*write_end)(struct parley_bytes id, struct parley_bytes to, const char *message_id,
                       const char *now, struct parley_buffer *out);
+    /* Appends a turn for those who ask for the story of a task, as an object. `value`: of the key
+     * of the claim, or of a turn.  Returns: PARLEY_E_MEMORY. */
+    enum parley_status (*write_turn)(struct parley_bytes value, struct parley_arena *arena,
+                                     struct parley_buffer *out) PARLEY_MUST_CHECK;
     /* Appends the message by which the requester of a task ends it; its id is always the same one.
      * `why`: data NULL: it is not said; `now` RFC 3339. */
     void (*write_cancel)(const struct parley_task *task, struct parley_bytes why, const char *now,

@@ -18,12 +18,17 @@ enum {
     AGENT_POINTS_MAX = 128,
     TASK_BYTES_MAX = 128,
     SHORT_BYTES_MAX = 128,
+    REASON_BYTES_MAX = 256,
 };
 
 /* ---- what members can be ---- */
 
 static bool is_short(struct parley_bytes text) {
     return text.length > 0 && text.length <= SHORT_BYTES_MAX;
+}
+
+static bool is_reason(struct parley_bytes text) {
+    return text.length <= REASON_BYTES_MAX;
 }
 
 static bool is_stream(struct parley_bytes text) {
@@ -76,6 +81,7 @@ static const struct {
     [ROUNDTABLE_MEMBER_ATTEMPT] = {"attempt", PARLEY_NUMBER, NULL},
     [ROUNDTABLE_MEMBER_UNTIL] = {"until", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_NOT_BEFORE] = {"not_before", PARLEY_STRING, text_is_time},
+    [ROUNDTABLE_MEMBER_WHY] = {"why", PARLEY_STRING, is_reason},
     [ROUNDTABLE_MEMBER_CLAIMED_AT] = {"claimed_at", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_STATE] = {"state", PARLEY_STRING, is_end_state},
     [ROUNDTABLE_MEMBER_TYPE] = {"type", PARLEY_STRING, is_type},

@@ -43,6 +43,7 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_ATTEMPT,
     ROUNDTABLE_MEMBER_UNTIL,
     ROUNDTABLE_MEMBER_NOT_BEFORE,
+    ROUNDTABLE_MEMBER_WHY,
     ROUNDTABLE_MEMBER_CLAIMED_AT, /* where `at` is not that of the claim */
     /* of an end */
     ROUNDTABLE_MEMBER_STATE,

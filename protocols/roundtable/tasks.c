@@ -102,6 +102,7 @@ static void read_turn(const struct roundtable_turn *turn, int64_t now_seconds,
         return;
     }
     read_place(turn->fact, PARLEY_TASK_CLAIM, out);
+    out->turn = turn->number;
     out->attempt = turn->attempt;
     out->claimed_at = turn->claimed_at;
     out->claim_id = roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_CLAIM);
@@ -281,6 +282,7 @@ const struct parley_task_kind roundtable_tasks = {
     .read = read_work,
     .domain = roundtable_domain_of,
     .change = roundtable_change,
+    .write_turn = roundtable_turn_write,
     .places = {[PARLEY_TASK_REQUEST] = ROUNDTABLE_FACT_REQUEST,
                [PARLEY_TASK_CLAIM] = ROUNDTABLE_FACT_CLAIM,
                [PARLEY_TASK_TURN] = ROUNDTABLE_FACT_TURN,

@@ -137,3 +137,26 @@ void roundtable_turn_write_release(const struct roundtable_turn *turn, int64_t n
     write_time(out, ROUNDTABLE_MEMBER_NOT_BEFORE, not_before);
     write_why(out, why);
 }
+
+/* ---- for readers ---- */
+
+enum parley_status roundtable_turn_write(struct parley_bytes value, struct parley_arena *arena,
+                                         struct parley_buffer *out) {
+    static const enum roundtable_member members[] = {ROUNDTABLE_MEMBER_UNTIL,
+                                                     ROUNDTABLE_MEMBER_NOT_BEFORE,
+                                                     ROUNDTABLE_MEMBER_AT, ROUNDTABLE_MEMBER_WHY};
+    struct roundtable_fact fact;
+    PARLEY_TRY(roundtable_fact_read(value, arena, &fact));
+    const uint64_t number = number_or_1(&fact, ROUNDTABLE_MEMBER_N);
+    parley_buffer_text(out, "{\"n\":");
+    parley_buffer_uint(out, number);
+    parley_buffer_format(out, ",\"kind\":\"%s\"", kinds[read_kind(&fact, number == 1)]);
+    roundtable_fact_copy(out, &fact, ROUNDTABLE_MEMBER_HOLDER);
+    parley_buffer_text(out, ",\"attempt\":");
+    parley_buffer_uint(out, number_or_1(&fact, ROUNDTABLE_MEMBER_ATTEMPT));
+    for (size_t i = 0; i < sizeof members / sizeof members[0]; i++) {
+        roundtable_fact_copy(out, &fact, members[i]);
+    }
+    parley_buffer_char(out, '}');
+    return parley_buffer_status(out);
+}

@@ -42,6 +42,11 @@ enum roundtable_holding roundtable_turn_holding(const struct roundtable_turn *tu
 /* Appends the key of turn `number`, from 2 on. `id` in lower case. */
 void roundtable_turn_write_key(struct parley_bytes id, uint64_t number, struct parley_buffer *out);
 
+/* Appends the turn that a value says, as an object; null where that does not say it.  Returns:
+ * PARLEY_E_MEMORY. */
+enum parley_status roundtable_turn_write(struct parley_bytes value, struct parley_arena *arena,
+                                         struct parley_buffer *out) PARLEY_MUST_CHECK;
+
 /* Append the members of the fact that a turn leaves, each with a comma before it. */
 
 /* Of a claim; `number` and `attempt` are its own, `until` 0: it has no limit; `why` NULL: it is the

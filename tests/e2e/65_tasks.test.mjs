@@ -75,6 +75,7 @@ describe('a task', () => {
       contested: null,
       retry_of: null,
       seq: { request: 7, claim: null, end: null },
+      turns: [],
       links: {
         self: `/v1/roundtable/tasks/${id}`,
         messages: `/v1/roundtable/stream?thread=${id}&since=7`,
@@ -89,6 +90,7 @@ describe('a task', () => {
       claimed_at: CLAIM.at,
       attempt: 1,
       seq: { request: 7, claim: 8, end: null },
+      turns: [{ n: 1, kind: 'claim', holder: 'galahad', attempt: 1, until: null, not_before: null, at: CLAIM.at, why: null }],
     };
     assert.deepEqual(await task(its, id.toUpperCase()), claimed);
     await put(`${id}.end`, END);

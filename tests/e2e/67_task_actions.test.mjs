@@ -298,6 +298,36 @@ describe('many tasks at once', () => {
   });
 });
 
+describe('the story of a task', () => {
+  const its = useParley({ args: ['--task-lease', '1h', '--task-attempts', '100'] });
+  const turnsOf = async (id) => (await taskOf(its.parley, id)).turns;
+
+  it('has every turn: who held it, until when, and why that ended', async () => {
+    const id = await request(its.parley);
+    assert.deepEqual(await turnsOf(id), []);
+    const { until: end } = await hold(its.parley, id, 'galahad');
+    const { json: extended } = await changed(its.parley, id, 'extend', { agent: 'galahad', lease: 7200 });
+    const { json: released } = await changed(its.parley, id, 'release', { agent: 'galahad', why: 'no tools' });
+    const { until: last } = await hold(its.parley, id, 'kay');
+    const turns = await turnsOf(id);
+    assert.ok(turns.every(({ at }) => Number.isFinite(Date.parse(at))));
+    assert.deepEqual(turns.map(({ at, ...rest }) => rest), [
+      { n: 1, kind: 'claim', holder: 'galahad', attempt: 1, until: end, not_before: null, why: null },
+      { n: 2, kind: 'extend', holder: 'galahad', attempt: 1, until: extended.until, not_before: null, why: 'extend' },
+      { n: 3, kind: 'release', holder: 'galahad', attempt: 1, until: null, not_before: released.not_before, why: 'no tools' },
+      { n: 4, kind: 'claim', holder: 'kay', attempt: 2, until: last, not_before: null, why: null },
+    ]);
+    assert.equal('turns' in (await boardOf(its.parley))[0], false, 'lists have none');
+  });
+
+  it('has the last 100 of them', async () => {
+    const id = await request(its.parley);
+    await hold(its.parley, id, 'galahad');
+    for (let i = 0; i < 101; i++) await changed(its.parley, id, 'extend', { agent: 'galahad', lease: 3600 });
+    assert.deepEqual((await turnsOf(id)).map(({ n }) => n), Array.from({ length: 100 }, (_, i) => i + 3));
+  });
+});
+
 describe('a list of tasks', () => {
   const its = useParley();
 
