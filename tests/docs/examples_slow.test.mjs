@@ -124,14 +124,16 @@ function work(language, agent, command, more = {}) {
   return new Program(program, [join(examples, `worker.${suffix}`), agent, ...command], { env });
 }
 
-async function report(message) {
-  const response = await fetch(`http://127.0.0.1:${port}/v1/roundtable/messages?stamp=true`, {
+async function ask(path, body) {
+  const response = await fetch(`http://127.0.0.1:${port}/v1/roundtable/${path}`, {
     method: 'POST',
     headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(message),
+    body: JSON.stringify(body),
   });
   assert.equal(response.status, 200, await response.text());
 }
+
+const report = (message) => ask('messages?stamp=true', message);
 
 async function request(task) {
   const id = randomUUID();
@@ -234,7 +236,7 @@ test('workers share tasks, and go on when the server is back', async () => {
   }
 });
 
-test('workers stop what they do when their task has ended, and go on', async () => {
+test('workers stop what they do when their task is cancelled, and go on', async () => {
   const server = await startServer();
   const workers = [];
   try {
@@ -243,7 +245,7 @@ test('workers stop what they do when their task has ended, and go on', async () 
       workers.push(worker);
       const long = await request('work.long');
       await haveEnded([long], 'claimed');
-      await report({ type: 'task.failed', from: 'arthur', correlationId: long, payload: { error: 'internal_error', retryable: false } });
+      await ask(`tasks/${long}/cancel`, { agent: 'arthur', reason: 'Not needed.' });
       await haveEnded([long], 'failed');
       await worker.prints(/The task is over/, 'stderr');
       await haveEnded([await request('work.short')], 'completed');
