@@ -46,8 +46,9 @@ static const char *ask_next_task(const struct tool_call *call, struct tool_reque
 const struct tool tool_next_task = {
     .name = "next_task",
     .title = "Take a task",
-    .description = "Claims the best open task for an agent: {\"task\",\"claim\",\"deadline\"}, or "
-                   "{\"task\":null} if there is none. Do the work and report it.",
+    .description = "Claims the best open task for an agent: {\"task\",\"claim\",\"deadline\","
+                   "\"attempt\",\"lease\"}, or {\"task\":null} if there is none. Do the work and "
+                   "report it, before lease.until.",
     .parameters =
         (const struct tool_parameter[]){
             {.name = "agent",
@@ -64,7 +65,8 @@ const struct tool tool_next_task = {
              .maximum = WAIT_MAX_S},
             {0}},
     .output = "\"task\":{\"type\":[\"object\",\"null\"]},\"claim\":{\"type\":\"object\"},"
-              "\"deadline\":{\"type\":[\"string\",\"null\"]},\"detail\":{\"type\":\"string\"}",
+              "\"deadline\":{\"type\":[\"string\",\"null\"]},\"attempt\":{\"type\":\"integer\"},"
+              "\"lease\":{\"type\":\"object\"},\"detail\":{\"type\":\"string\"}",
     .needs_send = true,
     .needs_read = true,
     .is_for = has_tasks,
@@ -73,13 +75,68 @@ const struct tool tool_next_task = {
 
 /* ---- report ---- */
 
+/* The first are messages, the others what the holder asks for without one. */
 static const char *const kinds[] = {[PARLEY_TASK_PROGRESS] = "progress",
                                     [PARLEY_TASK_RESULT] = "result",
                                     [PARLEY_TASK_FAILED] = "failed",
+                                    "extend",
+                                    "release",
                                     NULL};
 
-/* Who holds it: an agent that has lost its task is told so, and nothing is sent. */
-static const char *ask_holder(const struct tool_call *call, struct tool_request *out) {
+static unsigned kind_of(const struct tool_call *call) {
+    const struct parley_bytes kind = tool_argument(call, "kind")->text;
+    unsigned number = 0;
+    while (!parley_bytes_equal(kind, parley_bytes_of(kinds[number]))) {
+        number++;
+    }
+    return number;
+}
+
+static bool is_message(const struct tool_call *call) {
+    return kind_of(call) <= PARLEY_TASK_FAILED;
+}
+
+static bool is_space(char c) {
+    return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Appends what an object has between its braces, after a comma. */
+static void write_members(struct parley_bytes object, struct parley_buffer *out) {
+    struct parley_bytes inner = {object.data + 1, object.length - 2};
+    while (inner.length > 0 && is_space(inner.data[0])) {
+        inner = (struct parley_bytes){inner.data + 1, inner.length - 1};
+    }
+    if (inner.length > 0) {
+        parley_buffer_char(out, ',');
+        parley_buffer_append(out, inner);
+    }
+}
+
+/* Extends or releases. The address says itself which agent holds the task. */
+static void ask_change(const struct tool_call *call, struct tool_request *out) {
+    const struct json_field *payload = tool_argument(call, "payload");
+    out->method = "POST";
+    out->content_type = "application/json";
+    parley_buffer_format(&out->target, "/v1/%s/tasks/", protocol_of_tasks()->name);
+    tool_write_segment(&out->target, tool_argument(call, "task")->text);
+    parley_buffer_format(&out->target, "/%s", kinds[kind_of(call)]);
+    write_member(call, "agent", "{", &out->body);
+    if (payload->kind != PARLEY_ABSENT) {
+        write_members(payload->raw, &out->body);
+    }
+    parley_buffer_char(&out->body, '}');
+}
+
+/* A message is sent once it is known which agent holds the task: one that has lost it is told so,
+ * and nothing is sent. */
+static const char *ask_first(const struct tool_call *call, struct tool_request *out) {
+    if (!is_message(call)) {
+        ask_change(call, out);
+        return NULL;
+    }
+    if (tool_argument(call, "payload")->kind == PARLEY_ABSENT) {
+        return "The argument `payload` of report is missing: progress, result and failed have one.";
+    }
     out->method = "GET";
     parley_buffer_format(&out->target, "/v1/%s/tasks/", protocol_of_tasks()->name);
     tool_write_segment(&out->target, tool_argument(call, "task")->text);
@@ -102,17 +159,12 @@ static void refuse_stranger(const struct json_field *holder, const struct json_f
 }
 
 static void ask_report(const struct tool_call *call, struct tool_request *out) {
-    const struct parley_bytes kind = tool_argument(call, "kind")->text;
     const struct parley_protocol *protocol = protocol_of_tasks();
-    unsigned number = 0;
-    while (!parley_bytes_equal(kind, parley_bytes_of(kinds[number]))) {
-        number++;
-    }
     out->method = "POST";
     out->content_type = "application/json";
     parley_buffer_format(&out->target, "/v1/%s/messages?stamp=true", protocol->name);
     protocol->tasks->write_report(
-        (enum parley_task_report)number, tool_argument(call, "agent")->text,
+        (enum parley_task_report)kind_of(call), tool_argument(call, "agent")->text,
         tool_argument(call, "task")->text, tool_argument(call, "payload")->raw, &out->body);
 }
 
@@ -120,7 +172,7 @@ static void ask_report(const struct tool_call *call, struct tool_request *out) {
 static enum tool_step then_report(struct tool_call *call, const struct tool_answer *answer,
                                   struct tool_request *out) {
     struct json_field fields[] = {{.name = "holder"}, {.name = "claimed_at"}};
-    if (call->answered_count > 1) {
+    if (call->answered_count > 1 || !is_message(call)) {
         return TOOL_ANSWERED;
     }
     if (answer->status == 200 &&
@@ -137,8 +189,9 @@ static enum tool_step then_report(struct tool_call *call, const struct tool_answ
 const struct tool tool_report = {
     .name = "report",
     .title = "Report on a task",
-    .description = "Says how the work on a task goes: progress, its result, or that it failed. The "
-                   "result is the receipt. An agent that does not hold the task is told who does.",
+    .description = "Says how the work on a task goes: progress, its result, or that it failed; or "
+                   "holds the task for longer (extend), or gives it back (release). The result is "
+                   "the receipt. An agent that does not hold the task is told who does.",
     .parameters =
         (const struct tool_parameter[]){
             {.name = "agent",
@@ -155,15 +208,19 @@ const struct tool tool_report = {
              .choices = kinds,
              .is_required = true},
             {.name = "payload",
-             .description = "As explain shows it for task.progress, task.result, task.failed",
-             .value = TOOL_OBJECT,
-             .is_required = true},
+             .description =
+                 "As explain shows it for task.progress, task.result, task.failed; of "
+                 "extend {\"lease\":seconds}, of release {\"why\",\"after\":seconds}, or "
+                 "none",
+             .value = TOOL_OBJECT},
             {0}},
     .output = "\"id\":{\"type\":[\"string\",\"null\"]},\"seq\":{\"type\":\"integer\"},"
               "\"duplicate\":{\"type\":\"boolean\"},\"warnings\":{\"type\":\"array\"},"
-              "\"holder\":{\"type\":[\"string\",\"null\"]},\"detail\":{\"type\":\"string\"}",
+              "\"until\":{\"type\":\"string\"},\"not_before\":{\"type\":\"string\"},"
+              "\"attempt\":{\"type\":\"integer\"},\"holder\":{\"type\":[\"string\",\"null\"]},"
+              "\"detail\":{\"type\":\"string\"}",
     .needs_send = true,
     .needs_read = true,
     .is_for = has_tasks,
-    .ask = ask_holder,
+    .ask = ask_first,
     .then = then_report};

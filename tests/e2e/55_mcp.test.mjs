@@ -234,6 +234,30 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       assert.equal((await get(its.parley, `/v1/roundtable/tasks/${id}`)).json.state, 'completed');
     });
 
+    it('holds its task for longer, and gives it back for another to take', async (t) => {
+      const client = await connect(t, its.parley);
+      const agent = `e-${revision}`;
+      await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
+      const { task: { id }, attempt, lease } = await accepted(client, 'next_task', { agent, wait: 300 });
+      assert.deepEqual([attempt, lease.until], [1, null]);
+      const report = { task: id, kind: 'extend' };
+      const stranger = await refused(client, 'report', { agent: 'another', ...report });
+      assert.deepEqual([stranger.type, stranger.holder], ['/problems/not-holder', agent]);
+      assert.deepEqual(await accepted(client, 'report', { agent, ...report, payload: {} }), { attempt: 1 });
+      const extended = await accepted(client, 'report', { agent, ...report, payload: { lease: 3600 } });
+      assert.ok(Date.parse(extended.until) > Date.now(), extended.until);
+      const release = { agent, task: id, kind: 'release' };
+      const wrong = await refused(client, 'report', { ...release, payload: { agent: 'another' } });
+      assert.equal(wrong.type, '/problems/malformed');
+      const payload = { why: 'no tools', after: 0 };
+      const released = await accepted(client, 'report', { ...release, payload });
+      assert.equal(released.attempt, 1);
+      const again = await accepted(client, 'next_task', { agent, wait: 300 });
+      assert.deepEqual([again.task.id, again.attempt], [id, 2]);
+      const { detail } = await refused(client, 'report', { agent, task: id, kind: 'result' });
+      assert.match(detail, /`payload` of report is missing/);
+    });
+
     it('finds in its inbox what waits for it, until that is done', async (t) => {
       const client = await connect(t, its.parley);
       const agent = `i-${revision}`;

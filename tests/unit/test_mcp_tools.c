@@ -79,6 +79,15 @@ static const struct {
      "/v1/vlp/stream?follow=false&limit=100&since=VLP%3Aa%3A1&type=claim%2Cnotice&for=me\n\n0 \n"},
     {"report", "{\"agent\":\"g\",\"task\":\"a/b\",\"kind\":\"result\",\"payload\":{}}",
      "GET /v1/roundtable/tasks/a%2Fb\n\n0 \n"},
+    {"report", "{\"agent\":\"g\",\"task\":\"a/b\",\"kind\":\"extend\"}",
+     "POST /v1/roundtable/tasks/a%2Fb/extend\napplication/json\n0 \n{\"agent\":\"g\"}"},
+    {"report", "{\"agent\":\"g\",\"task\":\"a\",\"kind\":\"extend\",\"payload\":{ }}",
+     "POST /v1/roundtable/tasks/a/extend\napplication/json\n0 \n{\"agent\":\"g\"}"},
+    {"report",
+     "{\"agent\":\"g\",\"task\":\"a\",\"kind\":\"release\",\"payload\":{\"why\":\"w\",\"after\":60}"
+     "}",
+     "POST /v1/roundtable/tasks/a/release\napplication/json\n0 "
+     "\n{\"agent\":\"g\",\"why\":\"w\",\"after\":60}"},
     {"explain", "{\"protocol\":\"vlp\",\"rule\":\"VLP-012\"}", "GET /rules/VLP-012\n\n0 \n"},
     {"explain", "{\"protocol\":\"vlp\",\"rule\":\"../x\"}", "GET /rules/..%2Fx\n\n0 \n"},
     /* what does not fit */
@@ -109,7 +118,9 @@ static const struct {
      "The values of options and filters are texts, numbers, true or false: what a query has."},
     {"report", "{\"agent\":\"g\",\"task\":\"a\",\"kind\":\"done\",\"payload\":{}}",
      "The argument `kind` of report does not fit; its schema is {\"type\":\"string\",\"enum\":["
-     "\"progress\",\"result\",\"failed\"]}."},
+     "\"progress\",\"result\",\"failed\",\"extend\",\"release\"]}."},
+    {"report", "{\"agent\":\"g\",\"task\":\"a\",\"kind\":\"result\"}",
+     "The argument `payload` of report is missing: progress, result and failed have one."},
     {"read", "{\"protocol\":\"vlp\",\"limit\":0}",
      "The argument `limit` of read does not fit; its schema is {\"type\":\"integer\",\"minimum\":1,"
      "\"maximum\":100}."},
