@@ -32,11 +32,23 @@ enum parley_status artifact_text_set(struct parley_artifact *artifact, struct ar
     return text->data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+static size_t bytes_of(const struct artifact_elements *elements) {
+    return sizeof *elements + elements->capacity * sizeof *elements->items +
+           elements->keys.capacity;
+}
+
+static void destroy_elements(struct artifact_elements *elements) {
+    if (elements != NULL) {
+        parley_buffer_finish(&elements->keys);
+        free(elements->items);
+        free(elements);
+    }
+}
+
 static void forget_elements(struct parley_artifact *artifact, struct artifact_field *field) {
     if (field->elements != NULL) {
-        artifact->bytes -= sizeof *field->elements + field->elements->keys.length;
-        parley_buffer_finish(&field->elements->keys);
-        free(field->elements);
+        artifact->bytes -= bytes_of(field->elements);
+        destroy_elements(field->elements);
         field->elements = NULL;
     }
 }
@@ -179,11 +191,12 @@ static bool has_element(const struct artifact_elements *elements, uint64_t hash,
                         struct parley_bytes key) {
     size_t start = 0;
     for (size_t i = 0; i < elements->count; i++) {
-        const struct parley_bytes one = {elements->keys.data + start, elements->ends[i] - start};
-        if (elements->hashes[i] == hash && parley_bytes_equal(one, key)) {
+        const struct artifact_element *item = &elements->items[i];
+        const struct parley_bytes one = {elements->keys.data + start, item->end - start};
+        if (item->hash == hash && parley_bytes_equal(one, key)) {
             return true;
         }
-        start = elements->ends[i];
+        start = item->end;
     }
     return false;
 }
@@ -207,8 +220,19 @@ static enum taken take_element(struct artifact_elements *elements, struct parley
         elements->keys.length = start;
         return is_known ? TAKEN_KNOWN : TAKEN_NO_ROOM;
     }
-    elements->hashes[elements->count] = hash;
-    elements->ends[elements->count++] = elements->keys.length;
+    if (elements->count == elements->capacity) {
+        const size_t capacity = elements->capacity == 0 ? 4 : 2 * elements->capacity;
+        struct artifact_element *grown =
+            realloc(elements->items, capacity * sizeof *elements->items);
+        if (grown == NULL) {
+            elements->keys.has_failed = true;
+            return TAKEN_NEW;
+        }
+        elements->items = grown;
+        elements->capacity = capacity;
+    }
+    elements->items[elements->count++] =
+        (struct artifact_element){.hash = hash, .end = elements->keys.length};
     return TAKEN_NEW;
 }
 
@@ -247,7 +271,7 @@ enum parley_status artifact_field_unite(struct parley_artifact *artifact,
         *out_has_all = !is_array || take_all(elements, before, &value);
     } else {
         parley_buffer_append(&value, (struct parley_bytes){before.data + 1, before.length - 2});
-        artifact->bytes -= sizeof *elements + elements->keys.length;
+        artifact->bytes -= bytes_of(elements);
         field->elements = NULL;
     }
     *out_has_all = take_all(elements, array, &value) && *out_has_all;
@@ -258,7 +282,7 @@ enum parley_status artifact_field_unite(struct parley_artifact *artifact,
             : artifact_field_set(artifact, field, parley_buffer_bytes(&value));
     parley_buffer_finish(&value);
     field->elements = elements;
-    artifact->bytes += sizeof *elements + elements->keys.length;
+    artifact->bytes += bytes_of(elements);
     return status;
 }
 
@@ -314,10 +338,7 @@ static void finish_item(struct artifact_item *item) {
         struct artifact_field *field = &item->fields[i];
         free(field->key.data);
         free(field->value.data);
-        if (field->elements != NULL) {
-            parley_buffer_finish(&field->elements->keys);
-            free(field->elements);
-        }
+        destroy_elements(field->elements);
     }
     free(item->fields);
     free(item->killed_by.data);

@@ -22,10 +22,12 @@ enum {
 
 /* The elements of an array that is united by value. */
 struct artifact_elements {
-    size_t count;
-    uint64_t hashes[ARTIFACT_ELEMENTS_MAX];
-    size_t ends[ARTIFACT_ELEMENTS_MAX]; /* of each, in `keys` */
-    struct parley_buffer keys;          /* equal if the values are */
+    size_t count, capacity;
+    struct artifact_element {
+        uint64_t hash;
+        size_t end; /* of its key, in `keys` */
+    } * items;
+    struct parley_buffer keys; /* equal if the values are */
 };
 
 /* Owned bytes; data NULL: none. */

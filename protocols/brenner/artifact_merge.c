@@ -347,8 +347,7 @@ static size_t room_for(struct parley_bytes text) {
         fields += text.data[i] == ':';
     }
     fields = fields < ARTIFACT_FIELDS_MAX ? fields : ARTIFACT_FIELDS_MAX;
-    return 2 * text.length + 2 * fields * sizeof(struct artifact_field) +
-           sizeof(struct artifact_elements) + 1024;
+    return 4 * text.length + 2 * fields * sizeof(struct artifact_field) + 1024;
 }
 
 static enum parley_status fold_block(struct folding *folding, const struct brenner_block *block) {

@@ -189,6 +189,19 @@ describe('a request for an artifact', () => {
     assert.deepEqual([artifact.metadata.messages, artifact.metadata.complete], [count, true]);
   });
 
+  it('of a thread of more than 10,000 messages reads the first 10,000', async () => {
+    const thread = 'endless';
+    const line = JSON.stringify({ subject: 'INFO: x', from: 'GreenDog', thread_id: thread, body_md: 'y' });
+    const type = 'application/x-ndjson';
+    const sent = await post(its.parley, '/v1/brenner/messages', `${line}\n`.repeat(10_001), { type });
+    assert.equal(sent.lines.at(-1).summary.accepted, 10_001);
+    const { metadata } = await artifactOf(its, thread);
+    const { seq } = sent.lines[9_999];
+    assert.deepEqual([metadata.messages, metadata.complete, metadata.at], [10_000, false, seq]);
+    const whole = await artifactOf(its, thread, `?at=${seq}`);
+    assert.deepEqual([whole.metadata.messages, whole.metadata.complete], [10_000, true]);
+  });
+
   it('of a thread beyond what a document may hold says that there is more', async () => {
     const thread = 'large';
     const body = (i) => blocks([deltaOf('ADD', 'anomaly_register', null, { name: `n${i}`, observation: 'o'.repeat(900_000) })]);

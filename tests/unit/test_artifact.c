@@ -446,6 +446,42 @@ static void test_a_fold_ends_at_its_limit_and_can_be_written(void **state) {
     thread_finish(&thread);
 }
 
+/* A message that adds 50 anomalies, the first of them X`first`, and unites an array of each. */
+static json_t *many_deltas(size_t first) {
+    json_t *deltas = json_array();
+    for (size_t i = 0; i < 50; i++) {
+        json_array_append_new(deltas, json_pack("{s:s, s:s, s:n, s:{s:s, s:[s]}}", "operation",
+                                                "ADD", "section", "anomaly_register", "target_id",
+                                                "payload", "name", "n", "conflicts_with", "H1"));
+    }
+    for (size_t i = 0; i < 50; i++) {
+        char target[32];
+        snprintf(target, sizeof target, "X%zu", first + i);
+        json_array_append_new(deltas, json_pack("{s:s, s:s, s:s, s:{s:[s]}}", "operation", "EDIT",
+                                                "section", "anomaly_register", "target_id", target,
+                                                "payload", "conflicts_with", "H2"));
+    }
+    json_t *wanted = json_pack("{s:s, s:o}", "from", "GreenDog", "deltas", deltas);
+    json_t *message = message_of(wanted);
+    json_decref(wanted);
+    return message;
+}
+
+static void test_small_items_take_little_of_the_limit(void **state) {
+    struct message_fixture *fixture = *state;
+    struct thread thread = {.count = 0};
+    for (size_t i = 0; i < 60; i++) {
+        thread_add(&thread, fixture, many_deltas(1 + 50 * i));
+    }
+    struct parley_artifact *artifact = fold_whole(&thread, thread.count); /* within BYTES_MAX */
+    write_form(artifact, thread.count, PARLEY_ARTIFACT_JSON, &fixture->out);
+    json_t *json = json_loads(fixture->out.data, 0, NULL);
+    assert_int_equal(json_array_size(value_at(json, "/sections/anomaly_register")), 3000);
+    json_decref(json);
+    kind->destroy(artifact);
+    thread_finish(&thread);
+}
+
 /* ---- memory ---- */
 
 /* Everything that is done with an artifact.  Returns: PARLEY_OK or PARLEY_E_MEMORY. */
@@ -508,6 +544,7 @@ int main(void) {
         cmocka_unit_test(test_a_compiled_body_keeps_the_rules_and_agrees_with_the_fold),
         cmocka_unit_test(test_random_histories_fold_the_same_in_halves_and_compiled),
         cmocka_unit_test(test_a_fold_ends_at_its_limit_and_can_be_written),
+        cmocka_unit_test(test_small_items_take_little_of_the_limit),
         cmocka_unit_test(test_whichever_allocation_fails_an_artifact_is_right_or_not_there),
     };
     return cmocka_run_group_tests(tests, message_set_up_brenner, message_tear_down);
