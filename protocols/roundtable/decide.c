@@ -421,15 +421,16 @@ static bool awaits_request(const struct deciding *deciding, bool is_end) {
 }
 
 /* A report shows that the holder works. Past its time it first takes its next turn, for which
- * another agent may have been quicker; before that it does so for a progress that comes when less
- * than half of the lease is left. */
-static bool needs_extending(const struct deciding *deciding, bool is_end) {
+ * another agent may have been quicker; and so it does when less than half of the lease is left: a
+ * progress to keep the task, an end since the task may have lapsed by the clock of another gateway,
+ * or will have by the time at which its key is created. */
+static bool needs_extending(const struct deciding *deciding) {
     const struct roundtable_turn *turn = &deciding->turn;
     const double half = (double)deciding_lease(deciding) / 2;
     const double left = turn->until - (double)deciding->now_seconds;
     return deciding_is_holder(deciding) &&
            (deciding->holding == ROUNDTABLE_LAPSED ||
-            (!is_end && turn->has_until && lease_end(deciding) != 0 && left < half));
+            (turn->has_until && lease_end(deciding) != 0 && left < half));
 }
 
 static enum parley_status give_up(struct deciding *deciding) {
@@ -464,7 +465,7 @@ static enum parley_status decide_report(struct deciding *deciding) {
     if (deciding_has_holder(deciding) && !deciding_is_holder(deciding) && !is_requester(deciding)) {
         return object(deciding, &objection_held);
     }
-    if (needs_extending(deciding, is_end)) {
+    if (needs_extending(deciding)) {
         return deciding_extend(deciding, lease_end(deciding), is_end ? "report" : "progress");
     }
     if (is_unheard_of(task)) {
