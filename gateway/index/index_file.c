@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See index_file.h. Keys are hashes of texts, for small indexes; whoever looks up compares the text
- * as well. Each index ends with the time of storage, so that pages need no sorting. */
+/* See index_file.h. Keys are hashes of texts that are long and random, for small indexes; whoever
+ * looks up compares the text as well. Threads and senders are listed, in the order of their names.
+ * Each index ends with the time of storage, so that pages need no sorting. */
 
 #include "index_file.h"
 
@@ -24,15 +25,13 @@ static const char tables[] =
     " created TEXT, next INTEGER, first INTEGER);"
     /* pos: stream << 40 | sequence */
     "CREATE TABLE messages(pos INTEGER PRIMARY KEY, stored INTEGER, protocol INTEGER, type INTEGER,"
-    " lane TEXT, source TEXT, id_key INTEGER, id TEXT, thread_key INTEGER, thread TEXT, sender_key "
-    "INTEGER,"
-    " sender TEXT, agent TEXT, time TEXT, subject TEXT, size INTEGER, trace_key INTEGER,"
-    " trace TEXT, members TEXT, more INTEGER);"
+    " lane TEXT, source TEXT, id_key INTEGER, id TEXT, thread TEXT, sender TEXT, agent TEXT,"
+    " time TEXT, subject TEXT, size INTEGER, trace TEXT, members TEXT, more INTEGER);"
     "CREATE INDEX m_stored ON messages(protocol, stored);"
     "CREATE INDEX m_id ON messages(id_key, stored) WHERE id_key IS NOT NULL;"
-    "CREATE INDEX m_thread ON messages(thread_key, stored) WHERE thread_key IS NOT NULL;"
-    "CREATE INDEX m_sender ON messages(sender_key, stored) WHERE sender_key IS NOT NULL;"
-    "CREATE INDEX m_trace ON messages(trace_key, stored) WHERE trace_key IS NOT NULL;"
+    "CREATE INDEX m_thread ON messages(protocol, thread, stored) WHERE thread IS NOT NULL;"
+    "CREATE INDEX m_sender ON messages(protocol, sender, stored) WHERE sender IS NOT NULL;"
+    "CREATE INDEX m_trace ON messages(trace) WHERE trace IS NOT NULL;"
     "CREATE TABLE refs(pos INTEGER, relation INTEGER, target_key INTEGER, target TEXT,"
     " is_label INTEGER, stored INTEGER, PRIMARY KEY(pos, relation, target_key)) WITHOUT ROWID;"
     "CREATE INDEX r_target ON refs(target_key, stored);"

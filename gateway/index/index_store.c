@@ -27,9 +27,12 @@ enum statement {
     STATEMENT_COUNT
 };
 
+#define ADD_MESSAGE_TEXT                                                                           \
+    "INSERT OR REPLACE INTO messages VALUES"                                                       \
+    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+
 static const char *const texts[] = {
-    [ADD_MESSAGE] = "INSERT OR REPLACE INTO messages VALUES"
-                    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)",
+    [ADD_MESSAGE] = ADD_MESSAGE_TEXT,
     [ADD_REFERENCE] = "INSERT OR REPLACE INTO refs VALUES(?1,?2,?3,?4,?5,?6)",
     [ADD_RECEIVER] = "INSERT OR REPLACE INTO receivers VALUES(?1,?2,?3,?4)",
     [FIND_PASSING] = "SELECT pos FROM passing WHERE stream=?1 AND type=?2 AND who=?3",
@@ -163,8 +166,7 @@ int64_t index_key(const unsigned char secret[SECRET_BYTES], struct parley_bytes 
     return key & INT64_MAX;
 }
 
-/* A long text is kept as its digest: "sha:" and hexadecimal. */
-static struct parley_bytes short_text(struct parley_bytes text, char room[2 * DIGEST_BYTES + 5]) {
+struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_DIGEST_SIZE]) {
     unsigned char digest[DIGEST_BYTES];
     if (text.length <= TEXT_MAX) {
         return text;
@@ -188,8 +190,8 @@ static void bind_text(sqlite3_stmt *statement, int place, struct parley_bytes te
 /* The key at `place`, and the text after it. */
 static void bind_keyed(const struct index_store *store, sqlite3_stmt *statement, int place,
                        struct parley_bytes text) {
-    char room[2 * DIGEST_BYTES + 5];
-    const struct parley_bytes kept = short_text(text, room);
+    char room[INDEX_DIGEST_SIZE];
+    const struct parley_bytes kept = index_short_text(text, room);
     if (kept.length == 0) {
         sqlite3_bind_null(statement, place);
         sqlite3_bind_null(statement, place + 1);
@@ -197,6 +199,27 @@ static void bind_keyed(const struct index_store *store, sqlite3_stmt *statement,
     }
     sqlite3_bind_int64(statement, place, index_key(store->secret, kept));
     bind_text(statement, place + 1, kept);
+}
+
+/* Empty names nothing. */
+static void bind_short(sqlite3_stmt *statement, int place, struct parley_bytes text) {
+    char room[INDEX_DIGEST_SIZE];
+    const struct parley_bytes kept = index_short_text(text, room);
+    bind_text(statement, place, kept.length > 0 ? kept : (struct parley_bytes){0});
+}
+
+static void bind_thread(sqlite3_stmt *statement, int place, const struct parley_protocol *protocol,
+                        struct parley_bytes thread) {
+    char lower[TEXT_MAX];
+    if (!protocol->is_thread_caseless || thread.length > sizeof lower) {
+        bind_short(statement, place, thread);
+        return;
+    }
+    for (size_t i = 0; i < thread.length; i++) {
+        const char c = thread.data[i];
+        lower[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+    }
+    bind_short(statement, place, (struct parley_bytes){lower, thread.length});
 }
 
 static enum parley_status step(struct index_store *store, sqlite3_stmt *statement) {
@@ -260,15 +283,15 @@ static enum parley_status add_message(struct index_store *store, const struct in
     bind_text(add, 5, entry->lane);
     bind_text(add, 6, entry->source);
     bind_keyed(store, add, 7, row->id);
-    bind_keyed(store, add, 9, entry->thread);
-    bind_keyed(store, add, 11, entry->sender);
-    bind_text(add, 13, entry->agent);
-    bind_text(add, 14, entry->time);
-    bind_text(add, 15, row->subject);
-    sqlite3_bind_int64(add, 16, (sqlite3_int64)row->size);
-    bind_keyed(store, add, 17, row->trace);
-    bind_text(add, 19, members);
-    sqlite3_bind_int(add, 20, entry->has_more);
+    bind_thread(add, 9, parley_protocols[row->protocol], entry->thread);
+    bind_short(add, 10, entry->sender);
+    bind_text(add, 11, entry->agent);
+    bind_text(add, 12, entry->time);
+    bind_text(add, 13, row->subject);
+    sqlite3_bind_int64(add, 14, (sqlite3_int64)row->size);
+    bind_text(add, 15, row->trace);
+    bind_text(add, 16, members);
+    sqlite3_bind_int(add, 17, entry->has_more);
     return step(store, add);
 }
 
@@ -451,6 +474,13 @@ enum parley_status index_store_prune(struct index_store *store, unsigned stream,
              (unsigned long long)(uint64_t)(end - from));
     PARLEY_TRY(run(store, sql));
     return run(store, "COMMIT");
+}
+
+enum parley_status index_store_first(struct index_store *store, unsigned stream, uint64_t *out) {
+    sqlite3_int64 pos;
+    PARLEY_TRY(find_end(store, position(stream, 0), position(stream + 1, 0), 0, &pos));
+    *out = pos < position(stream + 1, 0) ? (uint64_t)(pos - position(stream, 0)) : 0;
+    return PARLEY_OK;
 }
 
 uint64_t index_store_bytes(struct index_store *store) {

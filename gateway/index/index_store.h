@@ -61,12 +61,21 @@ enum parley_status index_store_commit(struct index_store *store) PARLEY_MUST_CHE
 enum parley_status index_store_prune(struct index_store *store, unsigned stream, uint64_t first,
                                      size_t count, bool *out_left) PARLEY_MUST_CHECK;
 
+/* The sequence of the oldest row of a stream; 0: it has none. */
+enum parley_status index_store_first(struct index_store *store, unsigned stream,
+                                     uint64_t *out) PARLEY_MUST_CHECK;
+
 /* Rows of the transaction that is open. */
 size_t index_store_pending(const struct index_store *store);
 /* Bytes of the file that are in use. */
 uint64_t index_store_bytes(struct index_store *store);
 /* Whether the last failure says that the file is damaged. */
 bool index_store_is_damaged(const struct index_store *store);
+
+/* The text as it is kept: one of more than 256 bytes as its digest, "sha:" and hexadecimal.
+ * Owns: borrows `text`, or `room`. */
+#define INDEX_DIGEST_SIZE 37
+struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_DIGEST_SIZE]);
 
 /* The key of a text under the file's own secret; texts that differ in case have the same. */
 int64_t index_key(const unsigned char secret[16], struct parley_bytes text);

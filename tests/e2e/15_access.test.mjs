@@ -134,7 +134,7 @@ describe('tokens', () => {
   });
 
   it('are not needed to be told what is wrong with the address', async () => {
-    assertProblem(await get(server, '/v1/vlp/messages'), 405, 'method-not-allowed');
+    assertProblem(await get(server, '/v1/vlp/validate'), 405, 'method-not-allowed');
     assertProblem(await get(server, '/nowhere'), 404, 'not-found');
   });
 

@@ -90,14 +90,14 @@ describe('metrics', () => {
   it('count requests by route, status and problem, when they are over', async () => {
     const before = await read();
     await get(its.parley, '/nothing/here');
-    await get(its.parley, '/v1/vlp/messages');
+    await get(its.parley, '/v1/vlp/validate');
     await get(its.parley, '/v1/protocols/vlp/examples');
     let after;
     const grown = (name, labels) => valueOf(after, name, labels) - valueOf(before, name, labels);
     const requests = ([route, status]) => grown('parley_http_requests_total', { route, status });
     const once = [
       ['other', '404'],
-      ['/v1/{protocol}/messages', '405'],
+      ['/v1/{protocol}/validate', '405'],
       ['/v1/protocols/{protocol}/examples', '200'],
     ];
     await until('all are over', async () => {

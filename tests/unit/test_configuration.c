@@ -137,6 +137,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->body_max_bytes, 0);
     assert_int_equal(configuration->gather_max_bytes, 256 << 20);
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
+    assert_int_equal(configuration->index, 0);
+    assert_true(configuration->index_max_bytes == UINT64_C(2) << 30);
     assert_int_equal(configuration->compression_max_bytes, 64 << 20);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
@@ -191,6 +193,8 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"head-max\": \"16k\",\n"
                                     "  \"body-max\": \"0\",\n"
                                     "  \"gather-max\": \"256m\",\n"
+                                    "  \"index\": \"off\",\n"
+                                    "  \"index-max\": \"2g\",\n"
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"compression-max\": \"64m\",\n"
                                     "  \"connections\": 20000,\n"

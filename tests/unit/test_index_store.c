@@ -160,12 +160,15 @@ static void add_messages(struct world *world, struct index_store *store, size_t 
 
 /* ---- tables ---- */
 
+#define MESSAGES                                                                                   \
+    "SELECT pos, stored, protocol, type, lane, source, id, thread, sender, agent, time, subject, " \
+    "size, trace, members, more FROM messages ORDER BY pos"
+
 /* All that the tables say, without keys, which are under a secret of the file. */
 static char *dump(void) {
     static const char *const queries[] = {
         "SELECT stream, name, protocol, created, next FROM streams ORDER BY 1",
-        "SELECT pos, stored, protocol, type, lane, source, id, thread, sender, agent, time, "
-        "subject, size, trace, members, more FROM messages ORDER BY pos",
+        MESSAGES,
         "SELECT pos, relation, target, is_label, stored FROM refs ORDER BY 1, 2, 3",
         "SELECT pos, receiver, stored FROM receivers ORDER BY 1, 2",
         "SELECT stream, type, who, pos FROM passing ORDER BY 1, 2, 3",

@@ -24,6 +24,7 @@
 #include "agents.h"
 #include "halt_gate.h"
 #include "halts.h"
+#include "index_lists.h"
 #include "reviews.h"
 #include "routes.h"
 #include "ingest.h"
@@ -228,6 +229,16 @@ void streams_serve(struct streams *streams, const struct limits *limits,
     (void)limits;
     assert_true(rights->protocols != 0);
     note(request, "stream", protocol);
+}
+
+void index_lists_serve(struct index_lists *lists, struct http_request *request,
+                       const struct index_view *view, const struct parley_protocol *protocol,
+                       uint64_t readable, const char *own) {
+    (void)lists;
+    (void)readable;
+    (void)own;
+    snprintf(request->served, sizeof request->served, "view %s %s", view->name,
+             protocol != NULL ? protocol->name : "all");
 }
 
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
@@ -475,11 +486,16 @@ static bool is_served(const struct http_request *request) {
     return request->status == 200 || request->served[0] != '\0';
 }
 
+static enum guard_need need_of(const struct contract_route *route, bool is_post) {
+    return !is_post && route->get_operation != NULL ? route->get_need : route->need;
+}
+
 static void check_scope(struct services *services, const struct contract_route *route, bool is_post,
                         const struct made *little) {
     char challenge[160];
     struct http_request request = ask_as(services, route, is_post, little->header);
-    if (needs[route->need].missing == NULL) { /* any token will do */
+    const enum guard_need need = need_of(route, is_post);
+    if (needs[need].missing == NULL) { /* any token will do */
         assert_true(is_served(&request));
         return;
     }
@@ -487,14 +503,14 @@ static void check_scope(struct services *services, const struct contract_route *
     assert_string_equal(request.served, "");
     snprintf(challenge, sizeof challenge,
              "Bearer realm=\"parley\", error=\"insufficient_scope\", scope=\"%s\"",
-             needs[route->need].missing);
+             needs[need].missing);
     assert_string_equal(request.challenge, challenge);
 }
 
 static void check_closed(struct services *services, const struct contract_route *route,
                          bool is_post) {
     struct made enough, little;
-    services->gateway.guard = guard_for(route->need, &enough, &little);
+    services->gateway.guard = guard_for(need_of(route, is_post), &enough, &little);
     struct http_request request = ask_as(services, route, is_post, NULL);
     assert_int_equal(request.status, 401);
     assert_string_equal(request.served, "");
@@ -836,6 +852,10 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
     (void)state;
     static const struct row rows[] = {
         {"POST", "/v1/vlp/messages", 0, "messages vlp"},
+        {"GET", "/v1/vlp/messages", 0, "view messages vlp"},
+        {"GET", "/v1/vlp/threads", 0, "view threads vlp"},
+        {"GET", "/v1/vlp/senders", 0, "view senders vlp"},
+        {"GET", "/v1/trace", 0, "view trace all"},
         {"POST", "/v1/vlp/validate", 0, "validate vlp"},
         {"POST", "/v1/vlp/convert", 0, "convert vlp"},
         {"GET", "/v1/vlp/stream", 0, "stream vlp"},
@@ -916,7 +936,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         struct row row;
         const char *allow;
     } rows[] = {
-        {{"GET", "/v1/vlp/messages", 405, NULL}, "POST, OPTIONS"},
+        {{"PUT", "/v1/vlp/messages", 405, NULL}, "GET, HEAD, POST, OPTIONS"},
         {{"HEAD", "/v1/vlp/validate", 405, NULL}, "POST, OPTIONS"},
         {{"GET", "/v1/vlp/convert", 405, NULL}, "POST, OPTIONS"},
         {{"POST", "/v1/vlp/stream", 405, NULL}, "GET, HEAD, OPTIONS"},
@@ -926,7 +946,7 @@ static void test_another_method_is_told_which_ones_there_are(void **state) {
         {{"OPTIONS", "/v1/protocols/vlp/rules", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"DELETE", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
         {{"get", "/", 405, NULL}, "GET, HEAD, OPTIONS"},
-        {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "POST, OPTIONS"},
+        {{"OPTIONS", "/v1/vlp/messages", 204, NULL}, "GET, HEAD, POST, OPTIONS"},
         {{"OPTIONS", "/v1/stream", 204, NULL}, "GET, HEAD, OPTIONS"},
         {{"OPTIONS", "/nowhere", 404, NULL}, ""},
         {{"OPTIONS", "*", 204, NULL}, "GET, HEAD, POST, DELETE, OPTIONS"}, /* (contract 19) */

@@ -13,6 +13,7 @@
 #define DAY_MS 86400000
 
 const char *const durability_names[] = {"process", "machine", "server", NULL};
+const char *const index_names[] = {"off", "on", NULL};
 const char *const access_log_names[] = {"off", "errors", "all", NULL};
 
 static const struct option own[] = {
@@ -290,6 +291,25 @@ static const struct option own[] = {
          "Memory for all request bodies being received. When it is used up, requests get 503. The "
          "first 64 KiB of each body use a reserve of their own, one eighth of this size; the first "
          "4 KiB are not counted. A single message larger than this is always refused."},
+    {.flag = "index",
+     .type = OPTION_CHOICE,
+     FIELD(index),
+     .value_name = "NAME",
+     .choices = index_names,
+     .fallback = "off",
+     .help =
+         "on: keep an index of all streams in the data folder, index.sqlite, and answer lists of "
+         "messages, threads and senders, and traces, from it. It takes some 300 bytes a message, "
+         "and processor time from sending while it reads. off: those addresses answer 404."},
+    {.flag = "index-max",
+     .type = OPTION_SIZE,
+     FIELD(index_max_bytes),
+     .value_name = "SIZE",
+     .fallback = "2g",
+     .minimum = 1 << 20,
+     .maximum = INT64_MAX,
+     .help = "The size of the index: beyond it the oldest messages of each stream are no longer "
+             "listed."},
     {.flag = "spool-max",
      .type = OPTION_SIZE,
      FIELD(spool_max_bytes),

@@ -16,6 +16,7 @@
 #include "openapi_answers.h"
 #include "artifact_options.h"
 #include "checkpoint_options.h"
+#include "index_view.h"
 #include "review_options.h"
 #include "task_options.h"
 #include "request_options.h"
@@ -51,11 +52,14 @@ static void write_encoding_names(struct json_writer *json, const struct parley_p
     json_close(json, '}');
 }
 
-static void write_option(struct json_writer *json, const struct parley_option_help *help,
-                         const struct parley_protocol *protocol) {
+static void write_any_option(struct json_writer *json, const struct parley_option_help *help,
+                             const struct parley_protocol *protocol, bool is_required) {
     json_open(json, NULL, '{');
     json_text(json, "name", help->name);
     json_text(json, "in", "query");
+    if (is_required) {
+        json_write_true(json, "required");
+    }
     json_text(json, "description", help->does);
     if (help->schema == NULL) {
         write_encoding_names(json, protocol);
@@ -67,6 +71,20 @@ static void write_option(struct json_writer *json, const struct parley_option_he
         json_raw(json, "explode", PARLEY_BYTES("false"));
     }
     json_close(json, '}');
+}
+
+static void write_option(struct json_writer *json, const struct parley_option_help *help,
+                         const struct parley_protocol *protocol) {
+    write_any_option(json, help, protocol, false);
+}
+
+static void write_view_options(struct json_writer *json, const struct index_view *view,
+                               const struct parley_protocol *protocol) {
+    for (const struct parley_option_help *option = view->options; option->name != NULL; option++) {
+        const bool is_required =
+            view->required != NULL && strcmp(view->required, option->name) == 0;
+        write_any_option(json, option, protocol, is_required);
+    }
 }
 
 /* `options`: ends with one without a name. */
@@ -234,6 +252,9 @@ static void write_parameters(struct json_writer *json, const struct operation *o
         break;
     case OPERATION_COMPILED:
         write_options(json, compiled_options, protocol);
+        break;
+    case OPERATION_VIEW:
+        write_view_options(json, index_view_find(operation->view), protocol);
         break;
     case OPERATION_REVIEWS:
         write_review_options(json, protocol);
@@ -410,6 +431,9 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
     json_open(json, path, '{');
     write_operation(json, route->has_post ? "post" : "get", route->operation, route->need,
                     protocol);
+    if (route->get_operation != NULL) {
+        write_operation(json, "get", route->get_operation, route->get_need, protocol);
+    }
     if (route->remove_operation != NULL) {
         write_operation(json, "delete", route->remove_operation, GUARD_ADMIN, protocol);
     }

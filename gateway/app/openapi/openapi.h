@@ -12,7 +12,9 @@ struct contract_route {
     enum guard_need need;
     const struct operation *operation;
     const struct operation *remove_operation; /* of DELETE, for admins; NULL if there is none */
-    bool has_get, has_post;                   /* one of them */
+    enum guard_need get_need;                 /* of GET, where there is POST, too … */
+    const struct operation *get_operation;    /* … NULL: there is not */
+    bool has_get, has_post;                   /* one of them, or both */
 };
 /* Returns: false after the last row. */
 typedef bool contract_route_fn(size_t index, struct contract_route *out);

@@ -33,6 +33,7 @@ enum operation_kind {
     OPERATION_NEXT_TASK,
     OPERATION_MCP,
     OPERATION_CHANGE_TASK,
+    OPERATION_VIEW, /* of the index: its parameters are the view's */
 };
 
 /* The placeholders in `schema` for the protocol's own: its messages, its events. */
@@ -54,6 +55,7 @@ struct operation {
     const char *summary;
     const char *description; /* Markdown; NULL if there is none */
     enum operation_kind kind;
+    const char *view;                       /* OPERATION_VIEW: its name (index_view.h) */
     const char *body;                       /* the schema of a body that is no message; NULL */
     bool may_be_empty;                      /* 204 */
     bool is_page;                           /* 304 for If-None-Match */
@@ -72,7 +74,8 @@ struct operation {
 uint64_t operation_problems(const struct operation *operation, enum guard_need need);
 
 extern const struct operation operation_index, operation_script, operation_style,
-    operation_messages, operation_validate, operation_convert, operation_stream, operation_agents,
+    operation_messages, operation_message_list, operation_threads, operation_senders,
+    operation_trace, operation_validate, operation_convert, operation_stream, operation_agents,
     operation_agent, operation_checkpoints, operation_checkpoint, operation_restore,
     operation_tasks, operation_task, operation_next_task, operation_extend_task,
     operation_release_task, operation_cancel_task, operation_retry_task, operation_cancel_tasks,

@@ -169,6 +169,44 @@ const struct operation operation_stream_of_all = {
     (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
      PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
 
+/* ---- the index ---- */
+
+#define PROBLEMS_OF_VIEWS                                                                          \
+    (PROBLEM_BIT(PROBLEM_NO_INDEX) | PROBLEM_BIT(PROBLEM_INDEX_BEHIND) |                           \
+     PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
+
+#define ANSWERS_OF_VIEWS(list, item)                                                               \
+    ANSWERS({"application/json", list}, {"application/x-ndjson", item},                            \
+            {"application/ndjson", item}, {"application/jsonl", item})
+
+#define OF_THE_INDEX                                                                               \
+    "With `next`, there may be more, even if there are fewer items than `limit`: ask again with "  \
+    "`cursor=`. `since` is the time from which on messages are indexed, and the header "           \
+    "Parley-Index says how far. In NDJSON the last line is `{\"next\":…}`."
+
+#define VIEW(name_, id_, summary_, order_, answer_, list_, item_)                                  \
+    {                                                                                              \
+        .id = (id_), .tag = "Reading", .summary = (summary_),                                      \
+        .description = order_ " " OF_THE_INDEX, .answer = (answer_), .kind = OPERATION_VIEW,       \
+        .view = (name_), .answers = ANSWERS_OF_VIEWS(list_, item_), .problems = PROBLEMS_OF_VIEWS  \
+    }
+
+const struct operation operation_message_list =
+    VIEW("messages", "messages", "Messages by id, thread, sender and the like, from the index",
+         "In the order in which they were stored, as events without their data.",
+         "A page of messages.", "IndexedMessageList", "IndexedMessageLine");
+const struct operation operation_threads =
+    VIEW("threads", "threads", "The threads, and who wrote in them", "In the order of their names.",
+         "A page of threads.", "ThreadList", "ThreadLine");
+const struct operation operation_senders =
+    VIEW("senders", "senders", "Who has sent messages, and in which threads",
+         "In the order of their names.", "A page of senders.", "SenderList", "SenderLine");
+const struct operation operation_trace =
+    VIEW("trace", "trace", "All that an id reaches, over all protocols",
+         "By references in both directions, threads and trace ids; at most 1,000 messages, in the "
+         "order in which they were stored.",
+         "The messages.", "IndexedMessageList", "IndexedMessageLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",
@@ -275,9 +313,6 @@ const struct operation operation_tasks = {
     .answers = ANSWERS({"application/json", "TaskList"}),
     .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
-#define CLAIMED                                                                                    \
-    "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":\"object\","            \
-    "\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/{Message}\"}}}]}"
 const struct operation operation_next_task = {
     .id = "nextTask",
     .tag = "Sending",
@@ -290,11 +325,11 @@ const struct operation operation_next_task = {
     .kind = OPERATION_NEXT_TASK,
     .body = "TaskWish",
     .may_be_empty = true,
-    .answer = "The task, and the receipt of its claim; with `max` a list of such.",
+    .answer = "The task, and the receipt of its claim.",
     .answers = ANSWERS({"application/json",
-                        "{\"anyOf\":[" CLAIMED ",{\"type\":\"object\",\"required\":[\"items\"],"
-                        "\"properties\":{\"items\":{\"description\":\"With `max`.\",\"type\":"
-                        "\"array\",\"minItems\":1,\"items\":" CLAIMED "}}}]}"}),
+                        "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":"
+                        "\"object\",\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/"
+                        "{Message}\"}}}]}"}),
     .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_WORK_QUEUE) |
                 PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
                 PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};

@@ -50,6 +50,33 @@ static void serve_messages(struct services *services, struct http_request *reque
     ingest_serve(&services->gateway, request, variable->protocol, INGEST_FORWARD);
 }
 
+/* A view of the index, of one protocol or of all that the request may read. */
+static void serve_view(struct services *services, struct http_request *request, const char *name,
+                       const struct parley_protocol *protocol) {
+    index_lists_serve(services->index_lists, request, index_view_find(name), protocol,
+                      guard_principal(request)->scopes.read, own_agent(services, request));
+}
+
+static void serve_message_list(struct services *services, struct http_request *request,
+                               const struct variable *variable) {
+    serve_view(services, request, "messages", variable->protocol);
+}
+
+static void serve_threads(struct services *services, struct http_request *request,
+                          const struct variable *variable) {
+    serve_view(services, request, "threads", variable->protocol);
+}
+
+static void serve_senders(struct services *services, struct http_request *request,
+                          const struct variable *variable) {
+    serve_view(services, request, "senders", variable->protocol);
+}
+
+static void serve_trace(struct services *services, struct http_request *request,
+                        const struct variable *variable) {
+    serve_view(services, request, "trace", variable->protocol);
+}
+
 static void serve_validate(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     ingest_serve(&services->gateway, request, variable->protocol, INGEST_VALIDATE);
@@ -303,7 +330,10 @@ struct route {
     size_t length;    /* of `path` */
     enum guard_need need;
     const struct operation *operation; /* its description in documents */
-    serve_fn *get, *post;              /* one of them */
+    serve_fn *get, *post;              /* one of them, or both with get_operation */
+    /* Where there are both: what `get` is. */
+    enum guard_need get_need;
+    const struct operation *get_operation;
     enum route_stay stay;
     bool is_json; /* `get` or `post` answers in JSON and nothing else */
     /* For DELETE, where there is one, which needs the scope admin. */
@@ -321,8 +351,9 @@ struct route {
 /* The first that matches is taken. Those that stay open come first: gateway_stays_open, which is
  * asked of every request, looks no further. */
 static const struct route routes[] = {
-    ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages,
-          .stay = ROUTE_MAY_WAIT),
+    ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages, .stay = ROUTE_MAY_WAIT,
+          .get = serve_message_list, .get_need = GUARD_READ,
+          .get_operation = &operation_message_list),
     ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
@@ -335,6 +366,9 @@ static const struct route routes[] = {
           .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
+    ROUTE("/v1/{protocol}/threads", READ, threads, .get = serve_threads),
+    ROUTE("/v1/{protocol}/senders", READ, senders, .get = serve_senders),
+    ROUTE("/v1/trace", READ_ANY, trace, .get = serve_trace),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints,
@@ -388,6 +422,8 @@ bool gateway_route(size_t index, struct contract_route *out) {
                                    .need = route->need,
                                    .operation = route->operation,
                                    .remove_operation = route->remove_operation,
+                                   .get_need = route->get_need,
+                                   .get_operation = route->get_operation,
                                    .has_get = route->get != NULL,
                                    .has_post = route->post != NULL};
     return true;
@@ -484,7 +520,9 @@ static void serve(struct services *services, struct http_request *request,
                          : is_post   ? route->post
                          : is_delete ? route->remove
                                      : NULL;
-    const enum guard_need need = is_delete ? GUARD_ADMIN : route->need;
+    const enum guard_need need = is_delete                                ? GUARD_ADMIN
+                                 : is_get && route->get_operation != NULL ? route->get_need
+                                                                          : route->need;
     if (variable->protocol != NULL && !route->operation->is_page) {
         answer_encoding_choose(request, variable->protocol);
     }

@@ -23,6 +23,8 @@
 #include "fact_ledger.h"
 #include "figures.h"
 #include "bootstrap_token.h"
+#include "index_keeper.h"
+#include "index_lists.h"
 #include "jwks_keeper.h"
 #include "sender_limits.h"
 #include "log.h"
@@ -77,6 +79,8 @@ struct server {
     struct shared_figures shared_figures;
     struct board **boards;
     struct fact_ledger *fact_ledger;
+    struct index_keeper *index_keeper; /* NULL: no index is kept … */
+    struct index_service *index_service;
     struct worker **workers;
     unsigned worker_count, ready_count;
     unsigned ended_count; /* of the workers, once they drain */
@@ -543,6 +547,7 @@ static int start_workers(struct server *server) {
         .commit = server->commit,
         .boards = server->boards,
         .fact_ledger = server->fact_ledger,
+        .index_service = server->index_service,
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
         .busy_count = &server->busy_count,
@@ -574,6 +579,35 @@ static int start_workers(struct server *server) {
                         worker_reactor(server->workers[server->worker_count]));
     }
     return 0;
+}
+
+/* Before the workers, which ask it. */
+static int start_index(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const bool is_own = server->embedded != NULL;
+    char error[512];
+    if (configuration->index == 0) {
+        return 0;
+    }
+    const struct index_keeper_options options = {
+        .folder = configuration->data,
+        .channels = configuration->channels,
+        .schemas = server->schemas,
+        .bus = {.urls = is_own ? embedded_url(server->embedded) : configuration->nats,
+                .token = is_own ? embedded_token(server->embedded) : NULL,
+                .identity = server->nats_identity.bus,
+                .name = "parley-index",
+                .where = shown_nats(server)},
+        .nats_store = is_own ? configuration->data : NULL,
+        .replicas = (unsigned)configuration->replicas,
+        .dedupe_window_ms = configuration->dedupe_window_ms,
+        .bytes_max = configuration->index_max_bytes};
+    if (index_keeper_create(&options, &server->index_keeper, error) != PARLEY_OK) {
+        return fail("--index on", error);
+    }
+    const enum parley_status status =
+        index_service_create(configuration->data, &server->index_service);
+    return status == PARLEY_OK ? 0 : fail("--index on", parley_status_text(status));
 }
 
 static int listen_for_admin(struct server *server) {
@@ -609,7 +643,7 @@ static int start(struct server *server) {
         create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
         open_keys(server) != 0 || read_webhooks(server) != 0 || create_figures(server) != 0 ||
         start_nats(server) != 0 || start_commit(server) != 0 || create_stall_watch(server) != 0 ||
-        start_workers(server) != 0;
+        start_index(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -634,6 +668,8 @@ static void finish(struct server *server) {
     halt_sets_destroy(server->halt_sets);
     task_boards_destroy(server->boards);
     fact_ledger_destroy(server->fact_ledger);
+    index_service_destroy(server->index_service);
+    index_keeper_destroy(server->index_keeper);
     embedded_destroy(server->embedded);
     nats_log_destroy(server->troubles);
     for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {

@@ -9,6 +9,7 @@
 #include "gateway.h"
 #include "artifacts.h"
 #include "checkpoints.h"
+#include "index_lists.h"
 #include "mcp.h"
 #include "tasks.h"
 
@@ -20,6 +21,7 @@ struct services {
     struct mcp mcp;
     struct streams *streams;
     struct agents *agents;
+    struct index_lists *index_lists;
     struct http_server *http;
     const struct describe_pages *pages; /* read-only, shared */
     const atomic_uint *away_count;      /* the workers that NATS is not ready for; NULL: only this

@@ -453,6 +453,8 @@ static enum parley_status build(struct worker *worker) {
                                                         .budget = gateway->budget,
                                                         .limits = gateway->limits};
     worker->services.artifacts.checkpoints = &worker->services.checkpoints;
+    PARLEY_TRY(index_lists_create(worker->options.index_service, gateway->reactor,
+                                  gateway->configuration->channels, &worker->services.index_lists));
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
@@ -483,8 +485,10 @@ static void take_apart(struct worker *worker) {
     completion_queue_close(gateway->completions);
     offloads_abandon(gateway);
     checkpoint_tasks_abandon(&worker->services.checkpoints);
+    index_lists_stop(worker->services.index_lists);
     http_server_destroy(worker->admin);
     http_server_destroy(worker->services.http);
+    index_lists_destroy(worker->services.index_lists);
     commit_queue_destroy(gateway->commit);
     guard_destroy(gateway->guard);
     streams_destroy(worker->services.streams);

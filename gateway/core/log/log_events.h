@@ -69,6 +69,12 @@
       "webhook event_type id tries why",                                                           \
       "Bring the receiver back, and read what it has missed from the stream; the event is still "  \
       "stored.")                                                                                   \
+    X(LOG_INDEX_REBUILT, "index.rebuilt", WARN, "the index was set aside and is made again", "why", \
+      "Nothing. The old file is index.sqlite.bad in the data folder; lists are incomplete until "  \
+      "the streams are read again.")                                                               \
+    X(LOG_INDEX_FAILED, "index.failed", ERROR, "the index cannot be used", "why",                  \
+      "Check the disk of the data folder. Messages are accepted all the same; parley tries again " \
+      "every two seconds.")                                                                        \
     X(LOG_HALT_LATCHED, "halt.latched", WARN, "conversation halted by a message",                  \
       "protocol kind name by principal id",                                                        \
       "Find out why. Until the halt is released (DELETE /v1/PROTOCOL/halts), messages of that "    \

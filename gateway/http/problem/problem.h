@@ -34,6 +34,9 @@
     X(PROBLEM_NOT_FOUND, "not-found", 404, "Not found",                                            \
       "Check the path: POST /v1/PROTOCOL/messages sends, GET /v1/PROTOCOL/stream reads, "          \
       "and GET / lists the other endpoints.")                                                      \
+    X(PROBLEM_NO_INDEX, "no-index", 404, "This server keeps no index",                             \
+      "Lists of messages, threads and senders, and traces, are answered from an index. The "       \
+      "operator switches it on with --index on; meanwhile, read the stream.")                      \
     X(PROBLEM_METHOD_NOT_ALLOWED, "method-not-allowed", 405, "Method not allowed here",            \
       "Use one of the methods that the Allow header lists.")                                       \
     X(PROBLEM_NOT_ACCEPTABLE, "not-acceptable", 406, "No media type in Accept is available",       \
@@ -106,6 +109,9 @@
     X(PROBLEM_OVERLOADED, "overloaded", 503, "Too many requests or messages are in progress",      \
       "Nothing was stored. Send it again after the time in Retry-After, or send fewer at a "       \
       "time.")                                                                                     \
+    X(PROBLEM_INDEX_BEHIND, "index-behind", 503, "The index is behind",                            \
+      "The index has not read up to the message that `after` names, or is being made. The header " \
+      "Parley-Index says how far it is. Ask again after the time in Retry-After.")                 \
     X(PROBLEM_DRAINING, "draining", 503, "The server is shutting down",                            \
       "Nothing was stored. Send it again after the time in Retry-After, to another server or, "    \
       "once it has restarted, to this one.")                                                       \

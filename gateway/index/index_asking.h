@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* A question while it is answered, and a row of messages: for the files of views. */
+
+#include <sqlite3.h>
+
+#include "index_store.h"
+#include "index_view.h"
+
+enum { INDEX_ROWS_MAX = 20000 /* that a page reads */ };
+
+/* Where a page goes on: after the row that was stored then, at that place. */
+struct index_cursor {
+    int64_t stored, pos;
+};
+
+struct index_asking {
+    sqlite3 *file;
+    const struct index_question *question;
+    struct parley_buffer *out;
+    unsigned char secret[16];
+    size_t rows_read, item_count;
+    bool has_next;
+    enum index_answered answered; /* the first failure */
+};
+
+/* The columns of a message, in this order, of the table that is called m. */
+#define INDEX_COLUMNS                                                                              \
+    "m.pos, m.stored, m.protocol, m.type, m.lane, m.source, m.id, m.thread, m.sender, m.agent, "   \
+    "m.time, m.subject, m.size, m.trace, m.members, m.more"
+
+/* Owns: texts are borrowed until the statement's next step; data NULL: it has none. */
+struct index_message {
+    struct index_cursor at;
+    const struct parley_protocol *protocol;
+    unsigned protocol_number, type;
+    struct parley_bytes lane, source, id, thread, sender, agent, time, subject, trace, members;
+    int64_t size;
+    bool has_more;
+};
+
+void index_message_read(sqlite3_stmt *statement, struct index_message *out);
+/* Whether who asks may see it. */
+bool index_message_is_visible(const struct index_asking *asking,
+                              const struct index_message *message);
+/* Appends its event without data, and without the closing brace. */
+void index_message_write(struct index_asking *asking, const struct index_message *message);
+
+/* Begins an item of the answer, and ends it with a closing brace. */
+void index_item_begin(struct index_asking *asking);
+void index_item_end(struct index_asking *asking);
+/* Ends the list. `next` NULL: there is no more. */
+void index_list_end(struct index_asking *asking, const char *next);
+
+/* NULL: it failed, and asking->answered says so.  Owns: the caller finalizes it. */
+sqlite3_stmt *index_prepare(struct index_asking *asking, const char *sql);
+/* The next row.  Returns: false: there is none, or it failed. */
+bool index_step(struct index_asking *asking, sqlite3_stmt *statement);
+void index_bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text);
+
+/* The name of a stream by its number, and the other way; "" and 0: there is none. */
+void index_stream_name(struct index_asking *asking, unsigned number, char out[256]);
+unsigned index_stream_number(struct index_asking *asking, const char *name);
+
+/* Texts of this protocol, by which its messages are found, are the same. */
+bool index_texts_equal(const struct parley_protocol *protocol, struct parley_bytes one,
+                       struct parley_bytes other);

@@ -1,0 +1,432 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* See index_keeper.h. A look, every two seconds, asks each stream what it holds: a stream that is
+ * new is followed from then on, one that was created again begins again, and rows of messages that
+ * are gone are removed. A failure of the file ends everything until the next look, which opens it
+ * again.
+ *
+ * Rows are committed when all messages have come, and while catching up in large batches, which
+ * cost a third of small ones. */
+
+#include "index_keeper.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "index_message.h"
+#include "log.h"
+#include "ordered_consumer.h"
+
+enum {
+    PLACES_MAX = 64,
+    LOOK_MS = 2000,
+    COMMIT_MS = 10, /* after the last message */
+    COMMIT_LATEST_MS = 1000,
+    BATCH_ROWS = 20000,
+    PULL_COUNT = 256,
+    PULL_BYTES = 512 * 1024,
+    PRUNE_ROWS = 2000, /* a step */
+    NICE = 10,
+    IN_FLIGHT = 16,
+    IN_FLIGHT_BYTES = 1 << 20,
+};
+
+/* A stream that is followed. */
+struct place {
+    struct index_keeper *keeper;
+    size_t channel;
+    char stream[JETSTREAM_STREAM_MAX], created[40];
+    struct index_place at;
+    struct ordered_consumer *consumer; /* NULL: it is not read */
+    struct jetstream_request *asked;
+    uint64_t pruned; /* nothing is left before it */
+    uint64_t last;   /* sequence in the stream, as the last look saw it */
+    bool is_seen;
+};
+
+struct index_keeper {
+    struct index_keeper_options options;
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct jetstream_stream *streams;
+    struct index_reader *readers; /* one per protocol */
+    struct index_store *store;    /* NULL: it cannot be used at present */
+    struct place places[PLACES_MAX];
+    size_t place_count;
+    struct reactor_timer look, commit;
+    pthread_t thread;
+    bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
+    atomic_bool is_known;
+    atomic_ullong lag, bytes;
+    int lock_fd;
+};
+
+/* ---- the file ---- */
+
+static void stop_reading(struct index_keeper *keeper) {
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        ordered_consumer_close(keeper->places[i].consumer);
+        keeper->places[i].consumer = NULL;
+        keeper->places[i].created[0] = '\0';
+    }
+}
+
+/* The next look opens it again. */
+static void on_failure(struct index_keeper *keeper, const char *why) {
+    const bool is_damaged = keeper->store != NULL && index_store_is_damaged(keeper->store);
+    stop_reading(keeper);
+    index_store_close(keeper->store);
+    keeper->store = NULL;
+    reactor_timer_clear(keeper->reactor, &keeper->commit);
+    atomic_store(&keeper->is_known, false);
+    if (is_damaged && index_file_set_aside(keeper->options.folder)) {
+        log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", "the file is damaged")));
+    } else if (!keeper->has_failed) {
+        keeper->has_failed = true;
+        log_event(LOG_INDEX_FAILED, LOG_FIELDS(LOG_TEXT("why", why)));
+    }
+}
+
+static bool open_store(struct index_keeper *keeper) {
+    char error[INDEX_ERROR_MAX] = "";
+    bool is_new = false;
+    if (keeper->store != NULL) {
+        return true;
+    }
+    if (index_store_open(keeper->options.folder, &keeper->store, &is_new, error) != PARLEY_OK) {
+        on_failure(keeper, error);
+        return false;
+    }
+    keeper->has_failed = false;
+    if (is_new) {
+        log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", error)));
+    }
+    return true;
+}
+
+static void commit(struct index_keeper *keeper) {
+    reactor_timer_clear(keeper->reactor, &keeper->commit);
+    if (keeper->store != NULL && index_store_commit(keeper->store) != PARLEY_OK) {
+        on_failure(keeper, "rows cannot be committed");
+    }
+}
+
+static void on_commit(struct reactor_timer *timer) {
+    commit(OWNER_OF(timer, struct index_keeper, commit));
+}
+
+/* ---- messages ---- */
+
+static void pull(void *context) {
+    struct place *place = context;
+    if (place->consumer != NULL) {
+        ordered_consumer_pull(place->consumer, PULL_COUNT, PULL_BYTES);
+    }
+}
+
+static void on_opened(void *context, uint64_t next_sequence) {
+    (void)next_sequence;
+    pull(context);
+}
+
+static void on_stored(void *context, const struct jetstream_stored *stored) {
+    struct place *place = context;
+    struct index_keeper *keeper = place->keeper;
+    struct index_row row;
+    if (keeper->store == NULL || stored->sequence < place->at.next) {
+        return;
+    }
+    if (index_store_pending(keeper->store) == 0) {
+        reactor_timer_set(keeper->reactor, &keeper->commit, COMMIT_LATEST_MS);
+    }
+    if (index_reader_read(&keeper->readers[place->channel], place->at.number, stored, &row) !=
+            PARLEY_OK ||
+        index_store_add(keeper->store, &row) != PARLEY_OK) {
+        on_failure(keeper, "a row cannot be written");
+        return;
+    }
+    place->at.next = stored->sequence + 1;
+    if (index_store_pending(keeper->store) >= BATCH_ROWS) {
+        commit(keeper);
+    }
+}
+
+static void on_current(void *context) {
+    const struct place *place = context;
+    struct index_keeper *keeper = place->keeper;
+    if (keeper->store != NULL && index_store_pending(keeper->store) > 0) {
+        reactor_timer_set(keeper->reactor, &keeper->commit, COMMIT_MS);
+    }
+}
+
+/* A stream of another kind (a work queue) is not read. */
+static void on_refused(void *context, const char *error) {
+    struct place *place = context;
+    (void)error;
+    ordered_consumer_close(place->consumer);
+    place->consumer = NULL;
+}
+
+static void read_on(struct place *place) {
+    struct index_keeper *keeper = place->keeper;
+    const struct jetstream_start start = {.from = JETSTREAM_FROM_SEQUENCE,
+                                          .sequence = place->at.next,
+                                          .filter =
+                                              keeper->options.channels[place->channel].subjects};
+    const struct ordered_consumer_events events = {.opened = on_opened,
+                                                   .stored = on_stored,
+                                                   .pull_ended = pull,
+                                                   .refused = on_refused,
+                                                   .current = on_current,
+                                                   .context = place};
+    if (ordered_consumer_open(keeper->jetstream, place->stream, start, ORDERED_REPLAY, &events,
+                              &place->consumer) != PARLEY_OK) {
+        place->consumer = NULL;
+    }
+}
+
+/* ---- looks ---- */
+
+static void note_progress(struct index_keeper *keeper) {
+    uint64_t lag = 0;
+    bool is_known = keeper->store != NULL && keeper->place_count > 0;
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        const struct place *place = &keeper->places[i];
+        is_known = is_known && place->is_seen;
+        lag += place->last >= place->at.next ? place->last + 1 - place->at.next : 0;
+    }
+    atomic_store(&keeper->lag, lag);
+    atomic_store(&keeper->is_known, is_known);
+}
+
+static void prune(struct place *place, uint64_t first) {
+    struct index_keeper *keeper = place->keeper;
+    bool is_left = first > place->pruned;
+    while (is_left && keeper->store != NULL) {
+        if (index_store_prune(keeper->store, place->at.number, first, PRUNE_ROWS, &is_left) !=
+            PARLEY_OK) {
+            on_failure(keeper, "rows cannot be removed");
+            return;
+        }
+    }
+    place->pruned = first > place->pruned ? first : place->pruned;
+}
+
+static void follow(struct place *place, const struct jetstream_stream_info *info) {
+    struct index_keeper *keeper = place->keeper;
+    if (strcmp(place->created, info->created) != 0) {
+        ordered_consumer_close(place->consumer);
+        place->consumer = NULL;
+        const unsigned protocol = keeper->readers[place->channel].protocol;
+        if (index_store_place(keeper->store, place->stream, protocol, info->created, &place->at) !=
+            PARLEY_OK) {
+            on_failure(keeper, "a stream cannot be noted");
+            return;
+        }
+        place->pruned = 1;
+        snprintf(place->created, sizeof place->created, "%s", info->created);
+        if (place->at.next < info->first_sequence) {
+            place->at.next = info->first_sequence;
+        }
+    }
+    if (place->consumer == NULL) {
+        read_on(place);
+    }
+}
+
+static void on_info(void *context, const struct jetstream_stream_info *info) {
+    struct place *place = context;
+    struct index_keeper *keeper = place->keeper;
+    place->asked = NULL;
+    if (!info->is_known || !open_store(keeper)) {
+        return;
+    }
+    place->last = info->last_sequence;
+    place->is_seen = true;
+    follow(place, info);
+    if (keeper->store != NULL) {
+        prune(place, info->first_sequence);
+    }
+    if (keeper->store != NULL) {
+        atomic_store(&keeper->bytes, index_store_bytes(keeper->store));
+    }
+    note_progress(keeper);
+}
+
+/* Where there is no room for all, the oldest twentieth of each stream goes. */
+static void bound_size(struct index_keeper *keeper) {
+    for (size_t i = 0; i < keeper->place_count && keeper->store != NULL; i++) {
+        struct place *place = &keeper->places[i];
+        uint64_t first = 0;
+        if (index_store_bytes(keeper->store) <= keeper->options.bytes_max) {
+            return;
+        }
+        if (index_store_first(keeper->store, place->at.number, &first) == PARLEY_OK &&
+            first < place->at.next) {
+            prune(place, first + (place->at.next - first) / 20 + 1);
+        }
+    }
+}
+
+static void add_place(struct index_keeper *keeper, size_t channel, const char *stream) {
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        if (keeper->places[i].channel == channel && strcmp(keeper->places[i].stream, stream) == 0) {
+            return;
+        }
+    }
+    if (keeper->place_count < PLACES_MAX) {
+        struct place *place = &keeper->places[keeper->place_count++];
+        *place = (struct place){.keeper = keeper, .channel = channel, .at = {.next = 1}};
+        snprintf(place->stream, sizeof place->stream, "%s", stream);
+    }
+}
+
+static void on_look(struct reactor_timer *timer) {
+    struct index_keeper *keeper = OWNER_OF(timer, struct index_keeper, look);
+    reactor_timer_set(keeper->reactor, timer, LOOK_MS);
+    if (!keeper->is_ready) {
+        return;
+    }
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        const struct jetstream_place *at;
+        for (size_t j = 0; (at = jetstream_place_at(keeper->jetstream, i, j)) != NULL; j++) {
+            if (at->families != 0 && jetstream_place_takes_consumers(at)) {
+                add_place(keeper, i, at->stream);
+            }
+        }
+    }
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        struct place *place = &keeper->places[i];
+        if (place->asked == NULL) {
+            place->asked = jetstream_stream_ask(keeper->jetstream, place->stream, on_info, place);
+        }
+    }
+    bound_size(keeper);
+}
+
+/* ---- NATS ---- */
+
+static void on_ready(void *context) {
+    struct index_keeper *keeper = context;
+    keeper->is_ready = true;
+    reactor_timer_set(keeper->reactor, &keeper->look, 0);
+}
+
+static void on_away(void *context) {
+    struct index_keeper *keeper = context;
+    keeper->is_ready = false;
+}
+
+static void on_unusable(void *context, const char *error) {
+    (void)context; /* the workers say so */
+    (void)error;
+}
+
+static enum parley_status connect_to_nats(struct index_keeper *keeper) {
+    const size_t count = parley_protocol_count();
+    keeper->streams = calloc(count, sizeof *keeper->streams);
+    keeper->readers = calloc(count, sizeof *keeper->readers);
+    if (keeper->streams == NULL || keeper->readers == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    for (size_t i = 0; i < count; i++) {
+        const struct channel *channel = &keeper->options.channels[i];
+        keeper->streams[i] = (struct jetstream_stream){
+            .name = channel->stream, .subjects = channel->subjects, .families = channel->families};
+        index_reader_init(&keeper->readers[i], keeper->options.schemas[i], channel);
+    }
+    const struct jetstream_options options = {.bus = keeper->options.bus,
+                                              .store = keeper->options.nats_store,
+                                              .streams = keeper->streams,
+                                              .stream_count = count,
+                                              .replicas = keeper->options.replicas,
+                                              .dedupe_window_ms = keeper->options.dedupe_window_ms,
+                                              .ack_timeout_ms = 10000,
+                                              .in_flight_count_max = IN_FLIGHT,
+                                              .in_flight_bytes_max = IN_FLIGHT_BYTES};
+    const struct jetstream_events events = {
+        .ready = on_ready, .away = on_away, .unusable = on_unusable, .context = keeper};
+    return jetstream_create(keeper->reactor, &options, &events, &keeper->jetstream);
+}
+
+/* ---- the thread ---- */
+
+static void *run(void *context) {
+    struct index_keeper *keeper = context;
+    pthread_setname_np(pthread_self(), "index");
+    (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    reactor_run(keeper->reactor);
+    return NULL;
+}
+
+enum parley_status index_keeper_create(const struct index_keeper_options *options,
+                                       struct index_keeper **out, char error[512]) {
+    struct index_keeper *keeper = calloc(1, sizeof *keeper);
+    snprintf(error, 512, "out of memory");
+    *out = NULL;
+    if (keeper == NULL) {
+        return PARLEY_E_MEMORY;
+    }
+    keeper->options = *options;
+    keeper->look.fire = on_look;
+    keeper->commit.fire = on_commit;
+    keeper->lock_fd = index_file_lock(options->folder);
+    enum parley_status status =
+        keeper->lock_fd >= 0 ? reactor_create(&keeper->reactor) : PARLEY_E_IO;
+    if (keeper->lock_fd < 0) {
+        snprintf(error, 512, "another process has the index of this data folder");
+    }
+    status = status == PARLEY_OK ? connect_to_nats(keeper) : status;
+    if (status == PARLEY_OK) {
+        keeper->has_thread = pthread_create(&keeper->thread, NULL, run, keeper) == 0;
+        status = keeper->has_thread ? PARLEY_OK : PARLEY_E_IO;
+    }
+    if (status != PARLEY_OK) {
+        index_keeper_destroy(keeper);
+        return status;
+    }
+    *out = keeper;
+    return PARLEY_OK;
+}
+
+static void free_readers(struct index_keeper *keeper) {
+    for (size_t i = 0; keeper->readers != NULL && i < parley_protocol_count(); i++) {
+        if (keeper->readers[i].channel != NULL) {
+            index_reader_finish(&keeper->readers[i]);
+        }
+    }
+    free(keeper->readers);
+    free(keeper->streams);
+}
+
+void index_keeper_destroy(struct index_keeper *keeper) {
+    if (keeper == NULL) {
+        return;
+    }
+    if (keeper->has_thread) {
+        reactor_stop(keeper->reactor);
+        pthread_join(keeper->thread, NULL);
+    }
+    stop_reading(keeper);
+    if (keeper->store != NULL) {
+        (void)!index_store_commit(keeper->store); /* else it is read again */
+    }
+    index_store_close(keeper->store);
+    jetstream_destroy(keeper->jetstream);
+    free_readers(keeper);
+    reactor_destroy(keeper->reactor);
+    if (keeper->lock_fd >= 0) {
+        close(keeper->lock_fd);
+    }
+    free(keeper);
+}
+
+struct index_progress index_keeper_progress(const struct index_keeper *keeper) {
+    return (struct index_progress){.is_known = atomic_load(&keeper->is_known),
+                                   .lag = atomic_load(&keeper->lag),
+                                   .bytes = atomic_load(&keeper->bytes)};
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Serves the views of the index over HTTP. Questions run on two threads of their own, and at most
+ * 64 of a process wait for them. */
+
+#include <parley/protocol.h>
+
+#include "channel.h"
+#include "http.h"
+#include "index_view.h"
+#include "reactor.h"
+
+struct index_service;
+struct index_lists;
+
+/* What all workers share.  `folder`: borrowed.  Owns: returns a new service, which the caller
+ * destroys after all index_lists. */
+enum parley_status index_service_create(const char *folder,
+                                        struct index_service **out) PARLEY_MUST_CHECK;
+/* NULL is allowed. */
+void index_service_destroy(struct index_service *service);
+
+/* What one worker has.  `service` NULL: this gateway has no index, and all is answered so.
+ * Owns: borrows all; returns a new object. */
+enum parley_status index_lists_create(struct index_service *service, struct reactor *reactor,
+                                      const struct channel *channels,
+                                      struct index_lists **out) PARLEY_MUST_CHECK;
+/* Drops what runs; before the HTTP server is destroyed.  NULL is allowed. */
+void index_lists_stop(struct index_lists *lists);
+/* After it. NULL is allowed. */
+void index_lists_destroy(struct index_lists *lists);
+
+/* Answers, now or later.  `protocol`: of the view; NULL: it is over all of `readable` (bit I:
+ * parley_protocols[I]).  `own`: as in index_question; copied. */
+void index_lists_serve(struct index_lists *lists, struct http_request *request,
+                       const struct index_view *view, const struct parley_protocol *protocol,
+                       uint64_t readable, const char *own);

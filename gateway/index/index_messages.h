@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The views of the index, for its table. Each appends its whole list. */
+
+#include "index_asking.h"
+
+extern const char *const index_messages_statements[];
+enum index_answered index_messages_write(struct index_asking *asking);
+
+extern const char *const index_threads_statements[], *const index_senders_statements[];
+enum index_answered index_threads_write(struct index_asking *asking);
+enum index_answered index_senders_write(struct index_asking *asking);
+
+extern const char *const index_trace_statements[];
+enum index_answered index_trace_write(struct index_asking *asking);

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* The table of views, and their parameters. */
+
+#include "index_messages.h"
+
+#define TEXT "{\"type\":\"string\",\"minLength\":1}"
+#define TIME "{\"type\":\"string\",\"format\":\"date-time\"}"
+#define A_TEXT "a text that is not empty"
+
+#define ROW_ID(does)                                                                               \
+    { "id", does, A_TEXT, TEXT }
+#define ROW_LIMIT                                                                                  \
+    {                                                                                              \
+        "limit", "How many items the answer has at most (100).", "an integer from 1 to 1000",      \
+            "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"                                \
+    }
+#define ROW_CURSOR                                                                                 \
+    { "cursor", "The `next` of the page before.", "the `next` of the page before", TEXT }
+#define ROW_AFTER                                                                                  \
+    {                                                                                              \
+        "after",                                                                                   \
+            "STREAM:SEQUENCE of a receipt, or a resume token: the answer counts that message, or " \
+            "is 503 index-behind.",                                                                \
+            "STREAM:SEQUENCE, or a resume token of one stream", TEXT                               \
+    }
+#define ROW_WAIT                                                                                   \
+    {                                                                                              \
+        "wait", "For how many seconds to wait for `after` (0).", "a number of seconds, at most 5", \
+            "{\"type\":\"number\",\"minimum\":0,\"maximum\":5}"                                    \
+    }
+#define ROW_END                                                                                    \
+    { NULL, NULL, NULL, NULL }
+
+static const struct parley_option_help of_messages[] = {
+    ROW_ID("Only messages with this id, their own or that of their event."),
+    {"thread", "Only messages of this thread.", A_TEXT, TEXT},
+    {"sender", "Only messages of this sender.", A_TEXT, TEXT},
+    {"receiver", "Only messages that name this receiver.", A_TEXT, TEXT},
+    {"type", "Only messages of this type.", A_TEXT, TEXT},
+    {"lane", "Only messages in this lane.", A_TEXT, TEXT},
+    {"refers_to", "Only messages that refer to this id.", A_TEXT, TEXT},
+    {"keyword", "Only messages with this keyword, or about this item.", A_TEXT, TEXT},
+    {"since", "Only messages that were stored at this time or later.", "an RFC 3339 time", TIME},
+    {"until", "Only messages that were stored at this time or earlier.", "an RFC 3339 time", TIME},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
+static const struct parley_option_help of_threads[] = {
+    {"thread", "Only this thread.", A_TEXT, TEXT},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
+static const struct parley_option_help of_senders[] = {
+    {"sender", "Only this sender.", A_TEXT, TEXT},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
+static const struct parley_option_help of_trace[] = {
+    ROW_ID("The id of a message, or of a thread, from which the trace begins."), ROW_AFTER,
+    ROW_WAIT, ROW_END};
+
+const struct index_view index_views[] = {
+    {.name = "messages",
+     .options = of_messages,
+     .statements = index_messages_statements,
+     .write = index_messages_write},
+    {.name = "threads",
+     .options = of_threads,
+     .statements = index_threads_statements,
+     .write = index_threads_write},
+    {.name = "senders",
+     .options = of_senders,
+     .statements = index_senders_statements,
+     .write = index_senders_write},
+    {.name = "trace",
+     .is_of_all = true,
+     .options = of_trace,
+     .required = "id",
+     .statements = index_trace_statements,
+     .write = index_trace_write},
+    {.name = NULL},
+};
+
+const struct index_view *index_view_find(const char *name) {
+    const struct index_view *view = index_views;
+    while (view->name != NULL && strcmp(view->name, name) != 0) {
+        view++;
+    }
+    return view->name != NULL ? view : NULL;
+}
+
+enum index_option index_option_of(const char *name) {
+    static const char *const names[INDEX_OPTION_COUNT + 1] = {
+        [INDEX_ID] = "id",
+        [INDEX_THREAD] = "thread",
+        [INDEX_SENDER] = "sender",
+        [INDEX_RECEIVER] = "receiver",
+        [INDEX_TYPE] = "type",
+        [INDEX_LANE] = "lane",
+        [INDEX_REFERS_TO] = "refers_to",
+        [INDEX_KEYWORD] = "keyword",
+        [INDEX_SINCE] = "since",
+        [INDEX_UNTIL] = "until",
+        [INDEX_LIMIT] = "limit",
+        [INDEX_CURSOR] = "cursor",
+        [INDEX_AFTER] = "after",
+        [INDEX_WAIT] = "wait",
+    };
+    enum index_option option = 0;
+    while (names[option] != NULL && strcmp(names[option], name) != 0) {
+        option++;
+    }
+    return option;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+
+/* Answers a question: the secret of the file, where the streams are, and then the view's own rows,
+ * all in one transaction, so that they agree. */
+
+#include "index_view.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "index_asking.h"
+#include "reactor.h"
+
+enum { PATIENCE_MS = 2000, STEPS_A_LOOK = 20000 };
+
+static int is_late(void *deadline_ms) {
+    return reactor_clock_ms() > *(const int64_t *)deadline_ms;
+}
+
+static void read_secret(struct index_asking *asking) {
+    sqlite3_stmt *find = index_prepare(asking, "SELECT value FROM meta WHERE name='key'");
+    if (index_step(asking, find) && sqlite3_column_bytes(find, 0) == sizeof asking->secret) {
+        memcpy(asking->secret, sqlite3_column_blob(find, 0), sizeof asking->secret);
+    }
+    sqlite3_finalize(find);
+}
+
+/* `after`: STREAM:SEQUENCE, or a resume token STREAM:CREATED:SEQUENCE. */
+static bool is_behind(const char *after, const char *stream, uint64_t next) {
+    const size_t length = strlen(stream);
+    const char *last = strrchr(after, ':');
+    return strncmp(after, stream, length) == 0 && after[length] == ':' && last != NULL &&
+           strtoull(last + 1, NULL, 10) >= next;
+}
+
+static bool is_known(const char *after, const char *stream) {
+    const size_t length = strlen(stream);
+    return strncmp(after, stream, length) == 0 && after[length] == ':';
+}
+
+/* Up to where the streams of the protocols asked are indexed. */
+static void read_progress(struct index_asking *asking, char progress[INDEX_PROGRESS_MAX]) {
+    const struct index_question *question = asking->question;
+    const char *after = question->values[INDEX_AFTER];
+    bool has_stream = after == NULL;
+    size_t length = 0;
+    sqlite3_stmt *find =
+        index_prepare(asking, "SELECT name, next, protocol FROM streams ORDER BY stream");
+    progress[0] = '\0';
+    while (index_step(asking, find)) {
+        const char *name = (const char *)sqlite3_column_text(find, 0);
+        const uint64_t next = (uint64_t)sqlite3_column_int64(find, 1);
+        if ((question->readable >> sqlite3_column_int(find, 2) & 1) == 0) {
+            continue;
+        }
+        if (length < INDEX_PROGRESS_MAX) {
+            length += (size_t)snprintf(progress + length, INDEX_PROGRESS_MAX - length,
+                                       "%s%s:%" PRIu64, length > 0 ? "," : "", name, next - 1);
+        }
+        has_stream = has_stream || is_known(after, name);
+        if (after != NULL && is_behind(after, name, next)) {
+            asking->answered = INDEX_BEHIND;
+        }
+    }
+    sqlite3_finalize(find);
+    if (!has_stream && asking->answered == INDEX_ANSWERED) {
+        asking->answered = INDEX_BEHIND;
+    }
+}
+
+enum index_answered index_view_answer(struct sqlite3 *file, const struct index_question *question,
+                                      struct parley_buffer *out,
+                                      char progress[INDEX_PROGRESS_MAX]) {
+    struct index_asking asking = {.file = file, .question = question, .out = out};
+    int64_t deadline_ms = reactor_clock_ms() + PATIENCE_MS;
+    sqlite3_progress_handler(file, STEPS_A_LOOK, is_late, &deadline_ms);
+    sqlite3_exec(file, "BEGIN", NULL, NULL, NULL);
+    read_secret(&asking);
+    read_progress(&asking, progress);
+    if (asking.answered == INDEX_ANSWERED) {
+        const enum index_answered answered = question->view->write(&asking);
+        asking.answered = asking.answered == INDEX_ANSWERED ? answered : asking.answered;
+    }
+    sqlite3_progress_handler(file, 0, NULL, NULL);
+    sqlite3_exec(file, "COMMIT", NULL, NULL, NULL);
+    return asking.answered == INDEX_ANSWERED && out->has_failed ? INDEX_NO_MEMORY : asking.answered;
+}

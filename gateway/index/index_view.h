@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* The lists that the index answers, as rows of a table: the address, its parameters, and the SQL of
+ * each way to find its messages. One contract for all: `items`, `next`, `limit=` and `cursor=`; as
+ * NDJSON a line per item, and {"next":…} as the last. */
+
+#include <parley/buffer.h>
+#include <parley/message.h>
+
+#include "channel.h"
+
+struct sqlite3;
+
+/* All parameters that views have. */
+enum index_option {
+    INDEX_ID,
+    INDEX_THREAD,
+    INDEX_SENDER,
+    INDEX_RECEIVER,
+    INDEX_TYPE,
+    INDEX_LANE,
+    INDEX_REFERS_TO,
+    INDEX_KEYWORD,
+    INDEX_SINCE,
+    INDEX_UNTIL,
+    INDEX_LIMIT,
+    INDEX_CURSOR,
+    INDEX_AFTER,
+    INDEX_WAIT,
+    INDEX_OPTION_COUNT
+};
+
+enum { INDEX_LIMIT_DEFAULT = 100, INDEX_LIMIT_MAX = 1000 };
+
+struct index_question {
+    const struct index_view *view;
+    const struct channel *channels; /* of parley_protocols */
+    unsigned protocol;              /* index into parley_protocols; the view is of one */
+    uint64_t readable;              /* bit I: parley_protocols[I], for views of several */
+    const char *own;                /* the only agent whose private messages are shown; NULL: all */
+    const char *values[INDEX_OPTION_COUNT]; /* as they were given; NULL: not */
+    int64_t since_ms, until_ms;             /* of storage */
+    size_t limit;
+    bool is_lines; /* NDJSON */
+};
+
+enum index_answered {
+    INDEX_ANSWERED,
+    INDEX_BEHIND,     /* the message that `after` names is not indexed so far */
+    INDEX_BAD_CURSOR, /* of a stream that the index does not know */
+    INDEX_TOO_SLOW,   /* it took more than two seconds */
+    INDEX_BROKEN,     /* the file cannot be read */
+    INDEX_NO_MEMORY,
+};
+
+struct index_asking;
+
+struct index_view {
+    const char *name; /* the last part of its address */
+    bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
+    const struct parley_option_help *options; /* its parameters; name NULL ends them */
+    const char *required;                     /* one of them that must be given; NULL: none */
+    const char *const *statements;            /* all that it asks, NULL-terminated */
+    enum index_answered (*write)(struct index_asking *asking);
+};
+
+/* Ends with a NULL name. */
+extern const struct index_view index_views[];
+const struct index_view *index_view_find(const char *name);
+/* The number of a parameter by its name; INDEX_OPTION_COUNT: there is none. */
+enum index_option index_option_of(const char *name);
+
+#define INDEX_PROGRESS_MAX 1024
+
+/* Asks the file, and appends the answer. `progress`: up to where each stream of the protocols that
+ * are asked was indexed then: "VLP:1234,…". Takes at most two seconds.  Threads: any, each with a
+ * file of its own. */
+enum index_answered index_view_answer(struct sqlite3 *file, const struct index_question *question,
+                                      struct parley_buffer *out, char progress[INDEX_PROGRESS_MAX]);

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+// The index: what was sent is found by id, thread, sender and reference, over restarts, after the
+// file was damaged or removed, and when a stream was created again; a server without one says so.
+
+import assert from 'node:assert/strict';
+import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { after, before, describe, it } from 'node:test';
+import { NDJSON_TYPE, get, post } from './lib/http.mjs';
+import { startParley, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
+
+const PATIENT = 'wait=5';
+
+async function send(server, messages) {
+  const answer = await post(server, '/v1/vlp/messages', lines(messages), {
+    type: NDJSON_TYPE,
+  });
+  const results = answer.text.trim().split('\n').map(JSON.parse);
+  const last = results.filter(({ seq }) => seq !== undefined).at(-1);
+  return `VLP:${last.seq}`;
+}
+
+async function list(server, path) {
+  let answer;
+  await until('the index has it', async () => {
+    answer = await get(server, path); // `wait` is at most 5 s
+    return answer.status !== 503;
+  });
+  assert.equal(answer.status, 200, answer.text);
+  return answer;
+}
+const idsOf = (answer) => answer.json.items.map(({ id }) => id);
+
+describe('without an index', () => {
+  const its = useParley();
+
+  it('lists say that there is none', async () => {
+    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/trace?id=x']) {
+      assertProblem(await get(its.parley, path), 404, 'no-index');
+    }
+  });
+});
+
+describe('an index', () => {
+  const data = temporaryFolder();
+  const args = ['--index', 'on'];
+  const session = 'SES-index';
+  const root = claim({ session_id: session });
+  const support = claim({ type: 'evidence', refers_to: root.id, provenance: ['a'], keywords: ['heat'] });
+  let server, place;
+  before(async () => {
+    server = await startParley({ data, args });
+    place = await send(server, [root, support, ...Array.from({ length: 20 }, () => claim())]);
+  });
+  after(() => server.stop());
+
+  it('finds a message that was just sent, by its id, its thread and what refers to it', async () => {
+    const found = await list(server, `/v1/vlp/messages?id=${root.id}&after=${place}&${PATIENT}`);
+    assert.deepEqual(idsOf(found), [root.id]);
+    assert.match(found.headers['parley-index'], /^VLP:\d+$/);
+    assert.equal(found.json.next, null);
+    assert.deepEqual(idsOf(await list(server, `/v1/vlp/messages?thread=${session}`)), [root.id]);
+    assert.deepEqual(idsOf(await list(server, `/v1/vlp/messages?refers_to=${root.id}`)), [support.id]);
+    assert.deepEqual(idsOf(await list(server, '/v1/vlp/messages?keyword=heat')), [support.id]);
+    assert.deepEqual(idsOf(await list(server, `/v1/vlp/messages?id=${uniqueId()}`)), []);
+    assert.deepEqual(idsOf(await list(server, `/v1/trace?id=${support.id}`)), [root.id, support.id]);
+  });
+
+  it('lists threads and senders', async () => {
+    const threads = await list(server, `/v1/vlp/threads?after=${place}&${PATIENT}`);
+    assert.deepEqual(threads.json.items.map(({ thread, count }) => [thread, count]), [[session, 1]]);
+    const senders = await list(server, '/v1/vlp/senders');
+    assert.deepEqual(senders.json.items.map(({ sender, count }) => [sender, count]), [['The Observer', 22]]);
+  });
+
+  it('gives pages, and lines', async () => {
+    let path = `/v1/vlp/messages?limit=5&after=${place}&${PATIENT}`;
+    const ids = [];
+    for (let cursor; cursor !== null; ) {
+      const page = await list(server, cursor === undefined ? path : `${path}&cursor=${cursor}`);
+      ids.push(...idsOf(page));
+      cursor = page.json.next;
+    }
+    assert.equal(new Set(ids).size, 22);
+    const answer = await get(server, '/v1/vlp/messages?limit=2', { headers: { accept: NDJSON_TYPE } });
+    const read = answer.text.trim().split('\n').map(JSON.parse);
+    assert.equal(read.length, 3);
+    assert.ok(read.at(-1).next);
+  });
+
+  it('refuses what it does not know', async () => {
+    assertProblem(await get(server, '/v1/vlp/messages?ids=x'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/vlp/messages?limit=1001'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/vlp/messages?since=now'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/vlp/messages?cursor=x'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/trace'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/vlp/messages?after=VLP:999999'), 503, 'index-behind');
+    assertProblem(await get(server, '/v1/vlp/messages', { headers: { accept: 'text/html' } }), 406, 'not-acceptable');
+  });
+
+  it('has a file that no other user may read', () => {
+    assert.equal(statSync(join(data, 'index.sqlite')).mode & 0o777, 0o600);
+  });
+
+  it('goes on after a restart, and is made again when it was removed or is damaged', async () => {
+    const file = join(data, 'index.sqlite');
+    const changes = [
+      () => {},
+      () => ['', '-wal', '-shm'].forEach((end) => rmSync(file + end, { force: true })),
+      () => {
+        rmSync(`${file}-wal`, { force: true });
+        writeFileSync(file, 'not an index'.repeat(1000));
+      },
+    ];
+    for (const change of changes) {
+      await server.stop();
+      change();
+      server = await startParley({ data, args });
+      const found = await list(server, `/v1/vlp/messages?limit=1000&after=${place}&${PATIENT}`);
+      assert.equal(found.json.items.length, 22);
+    }
+    assert.ok(existsSync(`${file}.bad`));
+    assert.equal(server.logged('index.rebuilt').length, 1);
+  });
+
+  it('goes on after SIGKILL', async () => {
+    server.signal('SIGKILL');
+    await server.program.hasExited();
+    server = await startParley({ data, args });
+    const last = await send(server, [claim({ session_id: 'SES-after' })]);
+    const found = await list(server, `/v1/vlp/messages?thread=SES-after&after=${last}&${PATIENT}`);
+    assert.equal(found.json.items.length, 1);
+    assert.equal((await list(server, '/v1/vlp/senders')).json.items[0].count, 23);
+  });
+});
