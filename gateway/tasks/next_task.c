@@ -9,7 +9,10 @@
  * With an Idempotency-Key the id of the claim follows from sender, agent and key, so that a claim
  * that was made before, through any gateway, is found on the board, once that has read what NATS
  * held when the request came. A claim that repeats one of the same agent may be one of another key:
- * the board says which, once it has read that far. */
+ * the board says which, once it has read that far.
+ *
+ * With `max` it claims one after another, as long as there is work, and waits only for the first.
+ * What goes wrong after that ends the answer early: the agent gets what it holds. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -36,6 +39,7 @@ enum {
     AMONG_MAX = 16,
     GONE_MAX = 1000, /* requests that are found to be gone, before a search ends */
     SAME_FOR_MS = 600000,
+    ITEMS_BYTES_MAX = 1024 * 1024, /* of several: with more, the answer has no further one */
 };
 
 /*   RECEIVING ── the body has ended ──▶ SEARCHING
@@ -46,6 +50,7 @@ enum {
  *   SEARCHING ── there is one ──▶ FETCHING ──▶ CLAIMING ── lost ──▶ SEARCHING
  *   FETCHING ── the message is gone ──▶ SEARCHING, the first time by ASKING
  *   CLAIMING ── the agent holds it, perhaps by another key ──▶ ASKING
+ *   CLAIMING ── the agent holds it, and takes more ──▶ SEARCHING
  *   any ── it is answered ──▶ OVER
  */
 enum next_phase {
@@ -67,6 +72,8 @@ struct next {
     struct http_request *request; /* NULL once it is gone */
     enum next_phase phase;
     struct parley_buffer body, task;
+    struct parley_buffer items; /* with `max`: what it has claimed, separated by commas … */
+    size_t item_count;          /* … of so many */
     struct parley_arena arena;
     struct task_wish wish;
     struct board_waiter waiter;
@@ -103,6 +110,7 @@ static void enter(struct next *next, enum next_phase phase) {
 static void destroy(struct next *next) {
     parley_buffer_finish(&next->body);
     parley_buffer_finish(&next->task);
+    parley_buffer_finish(&next->items);
     parley_arena_finish(&next->arena);
     request_options_release(&next->options);
     free(next);
@@ -122,7 +130,33 @@ static void note_preference(const struct next *next) {
     }
 }
 
+/* Owns: steals the text's bytes. */
+static void respond(struct next *next, struct parley_buffer *answer) {
+    enter(next, NEXT_OVER);
+    if (answer->has_failed) {
+        problem_respond(next->request, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        note_preference(next);
+        http_respond(next->request, 200, "application/json", parley_buffer_bytes(answer));
+    }
+    parley_buffer_finish(answer);
+}
+
+static void respond_items(struct next *next) {
+    struct parley_buffer answer;
+    parley_buffer_init(&answer);
+    parley_buffer_text(&answer, "{\"items\":[");
+    parley_buffer_append(&answer, parley_buffer_bytes(&next->items));
+    parley_buffer_text(&answer, "]}\n");
+    answer.has_failed |= next->items.has_failed;
+    respond(next, &answer);
+}
+
 static void refuse(struct next *next, enum problem problem, const char *detail) {
+    if (next->item_count > 0) {
+        respond_items(next);
+        return;
+    }
     enter(next, NEXT_OVER);
     problem_respond(next->request, problem, detail);
 }
@@ -136,6 +170,10 @@ static void refuse_away(struct next *next, const char *what) {
 }
 
 static void respond_nothing(struct next *next) {
+    if (next->item_count > 0) {
+        respond_items(next);
+        return;
+    }
     if (!board_is_current(next->board)) {
         refuse_away(next, "The tasks are still being read from NATS");
         return;
@@ -146,9 +184,12 @@ static void respond_nothing(struct next *next) {
 }
 
 /* The receipt says which attempt it is, and until when the agent holds the task. */
-static void write_lease(struct next *next, struct parley_bytes receipt, struct parley_buffer *out) {
+static void write_lease(const struct next *next, struct parley_bytes receipt,
+                        struct parley_buffer *out) {
     struct json_field fields[] = {{.name = "attempt"}, {.name = "until"}};
-    out->has_failed |= json_fields_read(receipt, fields, 2, &next->arena, NULL) != JSON_FIELDS_READ;
+    struct parley_arena arena;
+    parley_arena_init(&arena, 4 * SMALL_BODY_BYTES_MAX);
+    out->has_failed |= json_fields_read(receipt, fields, 2, &arena, NULL) != JSON_FIELDS_READ;
     parley_buffer_format(out, ",\"attempt\":%.0f,\"lease\":{\"until\":",
                          fields[0].kind == PARLEY_NUMBER ? fields[0].number : 1);
     if (fields[1].kind == PARLEY_STRING) {
@@ -158,36 +199,56 @@ static void write_lease(struct next *next, struct parley_bytes receipt, struct p
     }
     parley_buffer_format(out, ",\"extend\":\"/v1/%s/tasks/%s/extend\"}",
                          next->options.protocol->name, next->find.id);
+    parley_arena_finish(&arena);
+}
+
+static void write_claimed(const struct next *next, struct parley_bytes receipt,
+                          struct parley_buffer *out) {
+    parley_buffer_text(out, "{\"task\":");
+    parley_buffer_append(out, parley_buffer_bytes(&next->task));
+    parley_buffer_text(out, ",\"claim\":");
+    parley_buffer_append(out, receipt);
+    parley_buffer_text(out, ",\"deadline\":");
+    if (next->find.deadline[0] != '\0') {
+        parley_buffer_json(out, parley_bytes_of(next->find.deadline));
+    } else {
+        parley_buffer_text(out, "null");
+    }
+    write_lease(next, receipt, out);
+    parley_buffer_char(out, '}');
+}
+
+static void search(struct next *next);
+
+static void add_claimed(struct next *next, struct parley_bytes receipt) {
+    struct parley_buffer *items = &next->items;
+    parley_buffer_text(items, next->item_count > 0 ? "," : "");
+    write_claimed(next, receipt, items);
+    next->item_count++;
+    if (next->item_count == next->wish.max || items->length > ITEMS_BYTES_MAX ||
+        items->has_failed) {
+        respond_items(next);
+    } else {
+        next->among = 1;
+        enter(next, NEXT_SEARCHING);
+        search(next);
+    }
 }
 
 static void respond_claimed(struct next *next, struct parley_bytes receipt) {
     struct parley_buffer answer;
+    if (next->wish.max > 0) {
+        add_claimed(next, receipt);
+        return;
+    }
     parley_buffer_init(&answer);
-    parley_buffer_text(&answer, "{\"task\":");
-    parley_buffer_append(&answer, parley_buffer_bytes(&next->task));
-    parley_buffer_text(&answer, ",\"claim\":");
-    parley_buffer_append(&answer, receipt);
-    parley_buffer_text(&answer, ",\"deadline\":");
-    if (next->find.deadline[0] != '\0') {
-        parley_buffer_json(&answer, parley_bytes_of(next->find.deadline));
-    } else {
-        parley_buffer_text(&answer, "null");
-    }
-    write_lease(next, receipt, &answer);
-    parley_buffer_text(&answer, "}\n");
-    if (answer.has_failed) {
-        refuse(next, PROBLEM_INTERNAL, "Out of memory.");
-    } else {
-        enter(next, NEXT_OVER);
-        note_preference(next);
-        http_respond(next->request, 200, "application/json", parley_buffer_bytes(&answer));
-    }
-    parley_buffer_finish(&answer);
+    write_claimed(next, receipt, &answer);
+    parley_buffer_char(&answer, '\n');
+    respond(next, &answer);
 }
 
 /* ---- claiming ---- */
 
-static void search(struct next *next);
 static void ask_how_far(struct next *next);
 
 /* Another one may have been quicker: the next best, by chance. */
@@ -198,6 +259,10 @@ static void search_more(struct next *next) {
 }
 
 static void respond_failed(struct next *next, const struct internal_submit_answer *answer) {
+    if (next->item_count > 0) {
+        respond_items(next);
+        return;
+    }
     enter(next, NEXT_OVER);
     problem_respond_members(next->request, answer->failure->problem, answer->failure->detail,
                             answer->text);
@@ -324,6 +389,9 @@ static void on_wake(struct board_waiter *waiter) {
 }
 
 static int64_t time_left_ms(const struct next *next) {
+    if (next->item_count > 0) {
+        return 0; /* what it holds is not to wait */
+    }
     const bool is_patient = next->until_ms < next->patience_ms && !board_is_current(next->board);
     return (is_patient ? next->patience_ms : next->until_ms) -
            reactor_now_ms(gateway_of(next)->reactor);
@@ -455,6 +523,11 @@ static void on_end(void *state, struct http_request *request) {
     if (!task_agent_is_allowed(&next->options, next->request, next->wish.wish.agent)) {
         return;
     }
+    if (next->wish.max > 0 && next->options.publication.idempotency_key != NULL) {
+        refuse(next, PROBLEM_MALFORMED,
+               "An Idempotency-Key names one task: send it without `max`, or `max` without it.");
+        return;
+    }
     next->until_ms = reactor_now_ms(reactor) + (int64_t)next->wait_s * 1000;
     next->patience_ms = reactor_now_ms(reactor) + CATCH_UP_MS;
     enter(next, NEXT_SEARCHING);
@@ -516,6 +589,7 @@ static struct next *create(const struct request_options *options, struct board *
     next->place.over = on_over;
     parley_buffer_init(&next->body);
     parley_buffer_init(&next->task);
+    parley_buffer_init(&next->items);
     next->body.limit_bytes = SMALL_BODY_BYTES_MAX;
     parley_arena_init(&next->arena, 4 * SMALL_BODY_BYTES_MAX);
     return next;

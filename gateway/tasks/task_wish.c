@@ -2,11 +2,13 @@
 
 #include "task_wish.h"
 
+#include <math.h>
+
 #include "json_reader.h"
 #include "text.h"
 
 /* What is read next: a member of the object, or an item of its list. */
-enum place { PLACE_ROOT, PLACE_NONE, PLACE_AGENT, PLACE_DOMAINS, PLACE_TASKS };
+enum place { PLACE_ROOT, PLACE_NONE, PLACE_AGENT, PLACE_DOMAINS, PLACE_TASKS, PLACE_MAX };
 
 struct reading {
     struct task_wish *out;
@@ -42,6 +44,16 @@ static bool add_word(struct reading *reading, const struct parley_value *value) 
     return false;
 }
 
+static bool read_max(struct reading *reading, const struct parley_value *value) {
+    const bool is_fine = value->kind == PARLEY_NUMBER && value->number >= 1 &&
+                         value->number <= WORK_ITEMS_MAX && floor(value->number) == value->number;
+    reading->out->max = is_fine ? (size_t)value->number : 0;
+    if (!is_fine) {
+        fail(reading, "`max` is a whole number from 1 to 64.");
+    }
+    return false;
+}
+
 static bool on_value(void *context, const struct parley_value *value) {
     struct reading *reading = context;
     if (reading->is_in_list) {
@@ -56,6 +68,8 @@ static bool on_value(void *context, const struct parley_value *value) {
     case PLACE_AGENT:
         reading->out->wish.agent = parley_value_text(value);
         return false;
+    case PLACE_MAX:
+        return read_max(reading, value);
     case PLACE_DOMAINS:
     case PLACE_TASKS:
         reading->is_in_list = value->kind == PARLEY_ARRAY;
@@ -69,10 +83,11 @@ static bool on_key(void *context, struct parley_bytes key) {
     reading->place = parley_bytes_equal(key, PARLEY_BYTES("agent"))     ? PLACE_AGENT
                      : parley_bytes_equal(key, PARLEY_BYTES("domains")) ? PLACE_DOMAINS
                      : parley_bytes_equal(key, PARLEY_BYTES("tasks"))   ? PLACE_TASKS
+                     : parley_bytes_equal(key, PARLEY_BYTES("max"))     ? PLACE_MAX
                                                                         : PLACE_NONE;
     if (reading->place == PLACE_NONE) {
-        return fail(reading, "The members of the body are `agent`, `domains` and `tasks`. To wait "
-                             "for a task, send the header `Prefer: wait=30`.");
+        return fail(reading, "The members of the body are `agent`, `domains`, `tasks` and `max`. "
+                             "To wait for a task, send the header `Prefer: wait=30`.");
     }
     const bool is_repeated = (reading->seen >> reading->place & 1) != 0;
     reading->seen |= 1u << reading->place;

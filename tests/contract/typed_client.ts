@@ -31,7 +31,9 @@ export const unknown: Body<'sendRoundtable'> = { type: 'task.wish', from: 'tim',
 
 export const idOf = (message: Schemas['RoundtableMessage']): string => message.id;
 
-export function taskOf({ task, claim, deadline }: Answer<'nextTaskRoundtable'>): string | null {
+export function taskOf(answer: Answer<'nextTaskRoundtable'>): string | null {
+  if ('items' in answer) return null;
+  const { task, claim, deadline } = answer;
   if (task.type !== 'task.request') return null;
   return `${task.payload.task} by ${deadline}, claimed as ${claim.seq}`;
 }

@@ -246,6 +246,11 @@ describe('an agent that asks for work', () => {
     ['{"agent":"a","domains":["security.scan"]}', 400, 'malformed', /in `domains`, is 1 to 128 of .*`tasks`/],
     ['{"agent":"a","tasks":["security"]}', 400, 'malformed', /in `tasks`, has a domain, a dot and more.*`domains`/],
     ['{"agent":"a","agent":"b"}', 400, 'malformed', /there twice/],
+    ['{"agent":"a","max":0}', 400, 'malformed', /`max` is a whole number from 1 to 64/],
+    ['{"agent":"a","max":65}', 400, 'malformed', /from 1 to 64/],
+    ['{"agent":"a","max":1.5}', 400, 'malformed', /from 1 to 64/],
+    ['{"agent":"a","max":"8"}', 400, 'malformed', /from 1 to 64/],
+    ['{"agent":"a","max":1,"max":2}', 400, 'malformed', /there twice/],
     [`{"agent":"a","tasks":[${Array(65).fill('"x.y"')}]}`, 400, 'malformed', /at most 64/],
     [`{"agent":"${'a'.repeat(20000)}"}`, 413, 'too-large'],
   ]) {
@@ -271,6 +276,77 @@ describe('an agent that asks for work', () => {
 
   it('is told that other protocols have no tasks', async () => {
     assertProblem(await post(its.parley, '/v1/vlp/tasks/next', '{"agent":"a"}'), 404, 'not-found');
+  });
+});
+
+describe('an agent that asks for several at once', () => {
+  const its = useParley();
+  const ids = ({ items }) => items.map(({ task }) => task.id);
+
+  it('gets as many as it asks for, the best first, and then those that are left', async () => {
+    const sent = [];
+    for (const priority of ['low', 'normal', 'critical', 'high', 'low']) {
+      sent.push((await request(its.parley, 'many.x', { priority })).id);
+    }
+    const wish = { agent: 'galahad', domains: ['many'], max: 3 };
+    const first = await claimed(next(its.parley, wish));
+    assert.deepEqual(ids(first), [2, 3, 1].map((i) => sent[i]));
+    for (const { task, claim, attempt, deadline, lease } of first.items) {
+      assert.deepEqual([claim.type, claim.duplicate, attempt], ['task.claimed', false, 1]);
+      assert.equal(Date.parse(deadline), Math.floor(Date.parse(task.timestamp) / 1000 + 3600) * 1000);
+      assert.deepEqual(lease, { until: null, extend: `/v1/roundtable/tasks/${task.id}/extend` });
+      const { state, holder } = (await get(its.parley, `/v1/roundtable/tasks/${task.id}`)).json;
+      assert.deepEqual([state, holder], ['claimed', 'galahad']);
+    }
+    assert.deepEqual(ids(await claimed(next(its.parley, wish, waiting(300)))), [0, 4].map((i) => sent[i]));
+    const nothing = await next(its.parley, wish);
+    assert.deepEqual([nothing.status, nothing.text], [204, '']);
+  });
+
+  it('gets a list also of one', async () => {
+    const { id } = await request(its.parley, 'single.x');
+    assert.deepEqual(ids(await claimed(next(its.parley, { agent: 'a', domains: ['single'], max: 1 }))), [id]);
+  });
+
+  it('waits for the first, and takes no others meanwhile', async () => {
+    const answer = next(its.parley, { agent: 'a', domains: ['later'], max: 64 }, waiting(300));
+    await isWaiting(its.parley, 1);
+    const { id } = await request(its.parley, 'later.x');
+    const { headers, json } = await answer;
+    assert.deepEqual(ids(json), [id]);
+    assert.equal(headers['preference-applied'], 'wait=300');
+  });
+
+  it('shares them with others that ask at the same time, at two gateways, each task once', async (t) => {
+    const second = await parleyFor(t, { nats: embeddedUrl(its.parley) });
+    const sent = [];
+    for (let i = 0; i < 40; i++) sent.push((await request(its.parley, 'shared.x')).id);
+    const got = [];
+    const work = async (server, i) => {
+      const wish = { agent: `a-${i}`, domains: ['shared'], max: 7 };
+      for (let answer; (answer = await next(server, wish)).status === 200;) got.push(...ids(answer.json));
+    };
+    await onBoard(second, 40);
+    await Promise.all(Array.from({ length: 8 }, (_, i) => work(i % 2 ? second : its.parley, i)));
+    assert.deepEqual(got.sort(), sent.sort());
+  });
+
+  it('ends the list early where the tasks are large', async () => {
+    const filler = 'x'.repeat(400_000);
+    for (let i = 0; i < 5; i++) {
+      await request(its.parley, 'large.x', { payload: { task: 'large.x', context: { filler } } });
+    }
+    const wish = { agent: 'a', domains: ['large'], max: 64 };
+    const counts = [];
+    for (let answer; (answer = await next(its.parley, wish)).status === 200;) {
+      counts.push(answer.json.items.length);
+    }
+    assert.deepEqual(counts, [3, 2]);
+  });
+
+  it('cannot do so with an Idempotency-Key', async () => {
+    const answer = await next(its.parley, { agent: 'a', max: 2 }, { 'Idempotency-Key': 'k' });
+    assert.match(assertProblem(answer, 400, 'malformed').detail, /Idempotency-Key/);
   });
 });
 

@@ -313,6 +313,9 @@ const struct operation operation_tasks = {
     .answers = ANSWERS({"application/json", "TaskList"}),
     .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
+#define CLAIMED                                                                                    \
+    "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":\"object\","            \
+    "\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/{Message}\"}}}]}"
 const struct operation operation_next_task = {
     .id = "nextTask",
     .tag = "Sending",
@@ -325,11 +328,11 @@ const struct operation operation_next_task = {
     .kind = OPERATION_NEXT_TASK,
     .body = "TaskWish",
     .may_be_empty = true,
-    .answer = "The task, and the receipt of its claim.",
+    .answer = "The task, and the receipt of its claim; with `max` a list of such.",
     .answers = ANSWERS({"application/json",
-                        "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":"
-                        "\"object\",\"properties\":{\"task\":{\"$ref\":\"#/components/schemas/"
-                        "{Message}\"}}}]}"}),
+                        "{\"anyOf\":[" CLAIMED ",{\"type\":\"object\",\"required\":[\"items\"],"
+                        "\"properties\":{\"items\":{\"description\":\"With `max`.\",\"type\":"
+                        "\"array\",\"minItems\":1,\"items\":" CLAIMED "}}}]}"}),
     .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_WORK_QUEUE) |
                 PROBLEM_BIT(PROBLEM_INVALID_MESSAGE) | PROBLEM_BIT(PROBLEM_OVERLOADED) |
                 PROBLEM_BIT(PROBLEM_BUS_TIMEOUT)};
