@@ -163,11 +163,21 @@ void origin_answer_options(const struct origin_policy *policy, struct http_reque
     http_respond(request, 204, NULL, (struct parley_bytes){0});
 }
 
-void origin_protect_page(struct http_request *request) {
-    http_header(request, "Content-Security-Policy",
-                "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; "
-                "form-action 'none'; frame-ancestors 'none'");
+#define POLICY_OF_PAGES                                                                            \
+    "default-src 'none'; script-src 'self'; style-src 'self'; base-uri 'none'; "                   \
+    "form-action 'none'; frame-ancestors 'none'"
+
+static void protect(struct http_request *request, const char *policy) {
+    http_header(request, "Content-Security-Policy", policy);
     http_header(request, "Referrer-Policy", "no-referrer");
     http_header(request, "X-Frame-Options", "DENY");
     http_header(request, "Cross-Origin-Opener-Policy", "same-origin");
+}
+
+void origin_protect_page(struct http_request *request) {
+    protect(request, POLICY_OF_PAGES);
+}
+
+void origin_protect_console(struct http_request *request) {
+    protect(request, POLICY_OF_PAGES "; connect-src 'self'; img-src 'self'");
 }

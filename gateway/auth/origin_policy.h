@@ -50,3 +50,5 @@ void origin_answer_options(const struct origin_policy *policy, struct http_reque
 /* Adds to the answer, a page, the headers by which it runs and shows only this server's own script
  * and style, in no frame, and its links do not reveal the page where they were followed. */
 void origin_protect_page(struct http_request *request);
+/* The same for the console, which also asks this server, and shows its pictures. */
+void origin_protect_console(struct http_request *request);

@@ -42,6 +42,7 @@ struct configuration {
     const char *tokens;        /* the file, which must exist; NULL if not given … */
     const char *token_file;    /* … and it is DIR/tokens.json, if that exists */
     const char *webhooks;      /* a file, or NULL */
+    const char *web;           /* a folder with the console's files; NULL: the program's own */
     bool bind_sender;          /* a sender must have the name of the token */
     bool first_token;          /* create one where there is no token file */
     bool insecure;             /* allow an address other than loopback without access control */

@@ -124,6 +124,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_false(configuration->bind_sender);
     assert_null(configuration->tokens);
     assert_null(configuration->webhooks);
+    assert_null(configuration->web);
     assert_string_equal(configuration->token_file,
                         "/home/somebody/.local/state/parley/tokens.json");
     assert_int_equal(configuration->log_format, LOG_LOGFMT);
@@ -180,6 +181,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"bind-sender\": false,\n"
                                     "  \"insecure\": false,\n"
                                     "  \"quarantine\": false,\n"
+                                    "  \"web\": null,\n"
                                     "  \"webhooks\": null,\n"
                                     "  \"durability\": \"process\",\n"
                                     "  \"log-format\": \"logfmt\",\n"

@@ -385,6 +385,13 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
     note(request, names[page], protocol);
 }
 
+void describe_pages_serve_file(const struct describe_pages *pages, struct http_request *request,
+                               const char *name) {
+    (void)pages;
+    assert_int_equal(request->status, 0);
+    snprintf(request->served, sizeof request->served, "console %s", name);
+}
+
 /* ---- who is let in ---- */
 
 static struct reactor *reactor;
@@ -640,6 +647,7 @@ static void test_these_addresses_and_no_others_are_open(void **state) {
     static const char *const open[] = {"/",
                                        "/page.js",
                                        "/page.css",
+                                       "/console/{name}",
                                        "/v1/protocols",
                                        "/v1/protocols/{protocol}",
                                        "/v1/protocols/{protocol}/schema",
@@ -889,6 +897,9 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"HEAD", "/", 0, "index all"},
         {"GET", "/page.js", 0, "script all"},
         {"GET", "/page.css", 0, "style all"},
+        {"GET", "/console/main.js", 0, "console main.js"},
+        {"GET", "/console/", 404, NULL},
+        {"GET", "/console/a/b", 404, NULL},
         {"GET", "/livez", 200, NULL},
         {"GET", "/readyz", 200, NULL},
         {"GET", "/problems/internal", 200, NULL},

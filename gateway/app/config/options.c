@@ -158,6 +158,12 @@ static const struct option own[] = {
          "the prefixes of --subject-prefix. "
          "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "
          "them, such as secrets, is kept too."},
+    {.flag = "web",
+     FIELD(web),
+     .value_name = "FOLDER",
+     .help =
+         "For work on the console: read its files from this folder, which is laid out like web/, "
+         "at each request, instead of those in the program."},
     {.flag = "webhooks",
      FIELD(webhooks),
      .value_name = "FILE",

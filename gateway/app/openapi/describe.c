@@ -77,7 +77,15 @@ static void append_encodings(struct parley_buffer *out, const struct parley_prot
     parley_buffer_char(out, ']');
 }
 
-static void append_links(struct parley_buffer *out, const char *name) {
+static void append_links(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const char *name = protocol->name;
+    const struct {
+        const char *name;
+        bool is_there;
+    } lists[] = {{"tasks", protocol->tasks != NULL},
+                 {"agents", protocol->agents != NULL},
+                 {"halts", protocol->halts != NULL},
+                 {"reviews", protocol->reviews != NULL}};
     static const char *const describing[] = {"schema", "rules", "examples"};
     static const char *const doing[] = {"messages", "validate", "convert", "stream"};
     parley_buffer_format(out, ",\"links\":{\"self\":\"/v1/protocols/%s\"", name);
@@ -87,6 +95,11 @@ static void append_links(struct parley_buffer *out, const char *name) {
     }
     for (size_t i = 0; i < sizeof doing / sizeof doing[0]; i++) {
         parley_buffer_format(out, ",\"%s\":\"/v1/%s/%s\"", doing[i], name, doing[i]);
+    }
+    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
+        if (lists[i].is_there) {
+            parley_buffer_format(out, ",\"%s\":\"/v1/%s/%s\"", lists[i].name, name, lists[i].name);
+        }
     }
     parley_buffer_char(out, '}');
 }
@@ -108,7 +121,7 @@ void describe_protocol(struct parley_buffer *out, const struct parley_protocol *
     append_encodings(out, protocol);
     parley_buffer_format(out, ",\"rules\":%zu", protocol->rule_count);
     if (channel != NULL) {
-        append_links(out, protocol->name);
+        append_links(out, protocol);
     }
     parley_buffer_char(out, '}');
 }

@@ -34,14 +34,14 @@ uint64_t operation_problems(const struct operation *operation, enum guard_need n
 
 const struct operation operation_index = {.id = "index",
                                           .tag = "Describing",
-                                          .summary = "A start page",
+                                          .summary = "The console, a page for people",
                                           .is_page = true,
                                           .answers = ANSWERS(HTML),
                                           .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
 
 const struct operation operation_script = {.id = "script",
                                            .tag = "Describing",
-                                           .summary = "The script of the start page",
+                                           .summary = "A script of the console",
                                            .is_page = true,
                                            .answers =
                                                ANSWERS({"text/javascript; charset=utf-8", "Text"}),
@@ -53,6 +53,17 @@ const struct operation operation_style = {.id = "style",
                                           .is_page = true,
                                           .answers = ANSWERS({"text/css; charset=utf-8", "Text"}),
                                           .problems = PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
+
+const struct operation operation_console_file = {
+    .id = "consoleFile",
+    .tag = "Describing",
+    .summary = "A file of the console",
+    .is_page = true,
+    .answers = ANSWERS({"text/javascript; charset=utf-8", "Text"},
+                       {"text/css; charset=utf-8", "Text"}, {"image/svg+xml", "Text"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_FOUND),
+    .name_description = "Its name.",
+    .name_example = "main.js"};
 
 /* ---- sending ---- */
 

@@ -220,7 +220,7 @@ static void serve_all_rules(struct services *services, struct http_request *requ
 
 static void serve_index(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    origin_protect_page(request);
+    origin_protect_console(request);
     http_header(request, "Link",
                 "</openapi.json>; rel=\"service-desc\", </llms.txt>; rel=\"service-doc\"");
     describe_pages_serve(services->pages, request, DESCRIBE_INDEX, variable->protocol);
@@ -229,6 +229,11 @@ static void serve_index(struct services *services, struct http_request *request,
 static void serve_script(struct services *services, struct http_request *request,
                          const struct variable *variable) {
     describe_pages_serve(services->pages, request, DESCRIBE_SCRIPT, variable->protocol);
+}
+
+static void serve_console_file(struct services *services, struct http_request *request,
+                               const struct variable *variable) {
+    describe_pages_serve_file(services->pages, request, variable->name);
 }
 
 static void serve_style(struct services *services, struct http_request *request,
@@ -394,6 +399,7 @@ static const struct route routes[] = {
     ROUTE("/", OPEN, index, .get = serve_index),
     ROUTE("/page.js", OPEN, script, .get = serve_script),
     ROUTE("/page.css", OPEN, style, .get = serve_style),
+    ROUTE("/console/{name}", OPEN, console_file, .get = serve_console_file),
     ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
     ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
     ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_schema),

@@ -324,8 +324,8 @@ static int create_schemas(struct server *server) {
 }
 
 static int create_pages(struct server *server) {
-    const enum parley_status status =
-        describe_pages_create(server->configuration.channels, gateway_route, &server->pages);
+    const enum parley_status status = describe_pages_create(
+        server->configuration.channels, gateway_route, server->configuration.web, &server->pages);
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 

@@ -1,0 +1,345 @@
+// SPDX-License-Identifier: Apache-2.0
+// The console as people use it: the main path of each page, by mouse and by keyboard alone, what
+// strangers put into messages, lost connections, tokens, many messages, and axe-core on every page.
+
+import assert from 'node:assert/strict';
+import { join } from 'node:path';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { answerDialog, assertNoFaults, findings, inBrowser, openPage, PAGES, TITLES, useBrowser } from './lib/console.mjs';
+import { block, halts, review, safe, session } from './lib/halts.mjs';
+import { post, send, sendLines } from './lib/http.mjs';
+import { startNats } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { temporaryFolder } from './lib/program.mjs';
+import { heartbeat, sendTask, taskFailed, taskRequest } from './lib/roundtable.mjs';
+import { createToken } from './lib/tokens.mjs';
+import { assertAccepted, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
+
+const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 20), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024;
+const SCRIPT = '<script>globalThis.isAttacked = true</script><img src=x onerror="globalThis.isAttacked = true">';
+
+const rowOf = (page, text) => page.getByRole('row', { name: text });
+
+// What each page has to show.
+async function fill(server) {
+  const threads = { halted: session(), reviewed: session() };
+  assertAccepted(await send(server, block(threads.halted)));
+  assertAccepted(await send(server, { ...review(threads.reviewed), sender: 'Ada' }));
+  await send(server, brokenClaim());
+  const task = taskRequest('security.scan');
+  assertAccepted(await sendTask(server, task));
+  assertAccepted(await sendTask(server, heartbeat('galahad')));
+  return { ...threads, task };
+}
+
+describe('each page of the console', { concurrency: false, ...inBrowser }, () => {
+  const its = useParley({ args: ['--quarantine'] });
+  const browser = useBrowser();
+  let filled;
+  const filledOnce = async () => (filled ??= await fill(its.parley));
+
+  it('is met by its name, without a finding of weight by axe-core, in light and dark, wide and narrow', async (t) => {
+    await filledOnce();
+    for (const options of [{}, { scheme: 'dark' }, { width: 390, height: 844 }, { width: 390, height: 844, scheme: 'dark' }]) {
+      const page = await browser.open(t, its.parley, '', options);
+      for (const name of PAGES) {
+        await page.getByRole('link', { name: TITLES[name], exact: true }).first().click();
+        await page.getByRole('heading', { name: TITLES[name], level: 1 }).waitFor();
+        await page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => {});
+        assert.deepEqual(await findings(page), [], `${name} ${JSON.stringify(options)}`);
+        const isTooWide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
+        assert.equal(isTooWide, false, `${name} ${JSON.stringify(options)} scrolls sideways`);
+      }
+      assertNoFaults(page);
+    }
+  });
+
+  it('Live keeps its filters in the address, shows a message whole, and pauses', async (t) => {
+    const thread = session();
+    const page = await browser.open(t, its.parley, 'live?protocol=vlp&since=all');
+    await page.getByLabel('Thread').fill(thread);
+    await page.getByText('No message matches').waitFor();
+    assert.match(page.url(), new RegExp(`thread=${thread}`));
+    const sent = [safe(thread), safe(thread), safe(thread)];
+    assertAccepted(await send(its.parley, sent[0]));
+    await rowOf(page, sent[0].id).click();
+    const details = page.getByRole('region', { name: 'Details' });
+    await details.getByText(`"${sent[0].id}"`).hover();
+    assert.equal(await details.locator('.path code').textContent(), '/id');
+    await page.getByRole('button', { name: 'Pause' }).click();
+    assertAccepted(await send(its.parley, sent[1]));
+    await page.reload();
+    await rowOf(page, sent[1].id).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    assertAccepted(await send(its.parley, sent[2]));
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await rowOf(page, sent[2].id).waitFor();
+    assert.equal(await page.getByRole('row').count(), 4);
+    assertNoFaults(page);
+  });
+
+  it('Try it converts between the forms of a protocol', async (t) => {
+    const page = await browser.open(t, its.parley, 'try?protocol=supervisor&example=checkpoint');
+    await page.getByRole('heading', { name: /As MessagePack, \d+ bytes/ }).waitFor();
+    await page.goto(`${its.parley.url}/#try?protocol=brenner&example=delta`);
+    await page.getByLabel('Written as').selectOption('Markdown');
+    const editor = page.getByRole('textbox', { name: 'Message' });
+    await until('it is Markdown', async () => (await editor.inputValue()).startsWith('---'));
+    await page.getByLabel('Written as').selectOption('JSON');
+    await until('it is JSON', async () => (await editor.inputValue()).startsWith('{'));
+    assertNoFaults(page);
+  });
+
+  it('Rules are searched, and show what fails and what passes', async (t) => {
+    const page = await browser.open(t, its.parley, 'rules');
+    await page.getByLabel('Search').fill('earned confidence');
+    await page.getByText('VLP-012').click();
+    await page.getByRole('heading', { name: 'Fails' }).waitFor();
+    await page.getByRole('heading', { name: 'Passes' }).waitFor();
+    assertNoFaults(page);
+  });
+
+  it('Overview shows what was accepted and which rules were broken', async (t) => {
+    await filledOnce();
+    const page = await browser.open(t, its.parley, 'overview');
+    await page.getByRole('link', { name: 'VLP-005' }).click();
+    await page.getByRole('heading', { name: 'Rules', level: 1 }).waitFor();
+    await page.getByText('1 of').waitFor();
+    assertNoFaults(page);
+  });
+
+  it('Work cancels one task, and tries several again at once', async (t) => {
+    const tasks = [taskRequest('console.one'), taskRequest('console.two'), taskRequest('console.three')];
+    for (const task of tasks) assertAccepted(await sendTask(its.parley, task));
+    const page = await browser.open(t, its.parley, 'work?domain=console');
+    await page.getByRole('button', { name: 'console.one' }).click();
+    await page.getByRole('region', { name: 'Task', exact: true }).getByRole('button', { name: 'Cancel' }).click();
+    await answerDialog(page, { Reason: 'not needed' }, 'Cancel 1');
+    await rowOf(page, /console.one failed/).waitFor();
+    for (const task of tasks.slice(1)) assertAccepted(await sendTask(its.parley, taskFailed(task.id, { from: task.from })));
+    await rowOf(page, /console.three failed/).waitFor();
+    await rowOf(page, /console.two failed/).waitFor();
+    await page.getByLabel('Choose all').check();
+    await page.getByRole('button', { name: 'Try again 3' }).click();
+    await answerDialog(page, {}, 'Try again 3');
+    await page.getByText('3 done, 0 failed').waitFor();
+    await until('there are three new ones', async () => (await page.getByText('requested', { exact: true }).count()) >= 3);
+    assertNoFaults(page);
+  });
+
+  it('Decide releases a halt, approves a review, and checks a refusal again', async (t) => {
+    const { halted } = await filledOnce();
+    const page = await browser.open(t, its.parley, 'decide');
+    await page.getByRole('listitem').filter({ hasText: `Session ${halted}` }).getByRole('button', { name: 'Release' }).click();
+    await answerDialog(page, { Reason: 'looked at it' }, 'Release');
+    await page.getByText(`Session ${halted}`).waitFor({ state: 'detached' });
+    assert.deepEqual((await halts(its.parley, `?session=${halted}`)).items, []);
+    const waiting = page.getByRole('listitem').filter({ hasText: '"Ada"' });
+    await waiting.getByRole('button', { name: 'Approve' }).click();
+    await answerDialog(page, { 'Your name': 'Grace', Reason: 'The sources hold.' }, 'Approve');
+    await waiting.waitFor({ state: 'detached' });
+    await page.getByText('VLP-005').first().click();
+    await page.getByRole('button', { name: 'Check again' }).click();
+    await page.getByText('It is still not valid').waitFor();
+    assertNoFaults(page);
+  });
+
+  it('Stories shows a conversation from its beginning', async (t) => {
+    const { reviewed } = await filledOnce();
+    const page = await browser.open(t, its.parley, 'stories?protocol=vlp');
+    await page.getByLabel('Session, task or thread').fill(reviewed);
+    await page.getByText('vlp.claim').waitFor();
+    assertNoFaults(page);
+  });
+});
+
+describe('the console, by keyboard alone', { ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+
+  // Moves the focus until it is on what has this role and name.
+  async function tabTo(page, role, name) {
+    for (let i = 0; i < 60; i++) {
+      await page.keyboard.press('Tab');
+      const isThere = await page.getByRole(role, { name, exact: true }).first().evaluate((node) => node === document.activeElement).catch(() => false);
+      if (isThere) return;
+    }
+    assert.fail(`${role} ${name} is not reached by Tab`);
+  }
+
+  it('walks the messages, and closes the details', async (t) => {
+    assertAccepted(await send(its.parley, claim({ sender: 'first' })));
+    assertAccepted(await send(its.parley, claim({ sender: 'second' })));
+    const page = await browser.open(t, its.parley, 'live?since=all');
+    await rowOf(page, /second/).waitFor();
+    await tabTo(page, 'grid', 'Messages');
+    await page.keyboard.press('ArrowDown');
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('region', { name: 'Details' }).getByText('/vlp/first').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('region', { name: 'Details' }).waitFor({ state: 'detached' });
+  });
+
+  it('releases a halt', async (t) => {
+    const halted = session();
+    assertAccepted(await send(its.parley, block(halted)));
+    const page = await browser.open(t, its.parley, 'decide');
+    await page.getByText(`Session ${halted}`).waitFor();
+    await tabTo(page, 'button', 'Release');
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog').waitFor();
+    await page.keyboard.type('looked at it');
+    await page.keyboard.press('Enter');
+    await page.getByText('Nothing is halted.').waitFor();
+  });
+
+  it('sends a message', async (t) => {
+    const page = await browser.open(t, its.parley, 'try?protocol=vlp');
+    await page.getByText('Valid', { exact: true }).waitFor();
+    await tabTo(page, 'button', 'Send it');
+    await page.keyboard.press('Enter');
+    await page.getByText('Stored in VLP as number').waitFor();
+  });
+});
+
+describe('what strangers write', { ...inBrowser }, () => {
+  const its = useParley({ args: ['--quarantine'] });
+  const browser = useBrowser();
+
+  it('is text on every page, never markup', async (t) => {
+    assertAccepted(await send(its.parley, { ...review(SCRIPT), sender: SCRIPT, content: SCRIPT, keywords: [SCRIPT] }));
+    assertAccepted(await send(its.parley, { ...block(SCRIPT), sender: SCRIPT, content: SCRIPT }));
+    await send(its.parley, brokenClaim({ content: SCRIPT, [SCRIPT]: 1 }));
+    await post(its.parley, '/v1/vlp/messages', JSON.stringify({ type: SCRIPT }));
+    const task = taskRequest('x.y', { from: 'tim' });
+    assertAccepted(await sendTask(its.parley, { ...task, payload: { ...task.payload, description: SCRIPT } }));
+    const addresses = ['live?since=all', 'decide', 'work', 'overview', `stories?protocol=vlp&thread=${encodeURIComponent(SCRIPT)}`,
+      `live?thread=${encodeURIComponent(SCRIPT)}`, `rules?text=${encodeURIComponent(SCRIPT)}`, encodeURIComponent(SCRIPT)];
+    for (const address of addresses) {
+      const page = await browser.open(t, its.parley, address);
+      await page.getByRole('heading', { level: 1 }).waitFor();
+      await page.waitForLoadState('networkidle', { timeout: 3000 }).catch(() => {});
+      if (address.startsWith('live?since')) await page.getByRole('row').nth(1).click();
+      const { isAttacked, pictures } = await page.evaluate(() => ({
+        isAttacked: globalThis.isAttacked, pictures: document.querySelectorAll('main script, main img').length,
+      }));
+      assert.deepEqual([isAttacked, pictures], [undefined, 0], address);
+      assertNoFaults(page);
+    }
+    const page = await browser.open(t, its.parley, 'decide');
+    await page.getByText(SCRIPT, { exact: false }).first().waitFor();
+  });
+});
+
+describe('a connection', { ...inBrowser }, () => {
+  const browser = useBrowser();
+
+  it('that is lost and found loses and doubles no message', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const other = await parleyFor(t, { nats: nats.url });
+    let shown = await parleyFor(t, { nats: nats.url });
+    const thread = session();
+    const sent = Array.from({ length: 30 }, () => safe(thread));
+    const page = await browser.open(t, shown, `live?protocol=vlp&thread=${thread}&since=all`);
+    for (const message of sent.slice(0, 10)) assertAccepted(await send(other, message));
+    await rowOf(page, sent[9].id).waitFor();
+    const { port } = shown;
+    await shown.stop();
+    await page.getByText('The connection is lost').waitFor();
+    for (const message of sent.slice(10, 20)) assertAccepted(await send(other, message));
+    shown = await parleyFor(t, { nats: nats.url, listen: `127.0.0.1:${port}` });
+    await rowOf(page, sent[19].id).waitFor();
+    // A hidden tab closes its stream, and goes on from its token.
+    const setHidden = (isHidden) => page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+    await setHidden(true);
+    await page.getByText('Closed while the tab is hidden').waitFor();
+    for (const message of sent.slice(20)) assertAccepted(await send(other, message));
+    await setHidden(false);
+    await rowOf(page, sent[29].id).waitFor();
+    const own = await rowOf(page, 'parley end').count(); // the first gateway told that it ended
+    assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), String(1 + sent.length + own));
+    for (const { id } of sent) assert.ok((await rowOf(page, new RegExp(`"${id}"`)).count()) <= 1, id);
+  });
+
+  it('of two tabs shows the same in both', async (t) => {
+    const server = await parleyFor(t);
+    const context = await browser.context(t);
+    const pages = [await openPage(context, server, 'live?since=all'), await openPage(context, server, 'live?since=all')];
+    const sent = claim();
+    assertAccepted(await send(server, sent));
+    for (const page of pages) await rowOf(page, sent.id).waitFor();
+  });
+
+  it('asks for a token, keeps it out of addresses, and asks again when it has expired', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const token = await createToken(file, 'ada', 'send:*,read:*,metrics');
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const page = await browser.open(t, server, 'live?since=all');
+    const asked = [];
+    page.on('request', (request) => asked.push(request.url()));
+    await answerDialog(page, { Token: 'parley_wrong' }, 'Use it');
+    await page.getByRole('dialog').waitFor();
+    await answerDialog(page, { Token: token }, 'Use it');
+    await page.reload();
+    await page.getByText('Live ·').waitFor();
+    assert.ok(asked.every((url) => !url.includes(token)));
+    await page.goto(`${server.url}/#decide`);
+    await page.getByText(/scope/).first().waitFor();
+    await page.getByRole('button', { name: 'Forget the token' }).click();
+    await page.getByRole('dialog').waitFor();
+    assert.equal(await page.evaluate(() => JSON.stringify(sessionStorage)).then((text) => text.includes(token)), false);
+  });
+});
+
+describe(`${A_SECOND} messages a second for ${SECONDS} s`, { ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+
+  it('leave the heap as it is, and clicks are answered', async (t) => {
+    const page = await browser.open(t, its.parley, 'live?since=now');
+    await page.getByText('Live ·').waitFor();
+    const session = await page.context().newCDPSession(page);
+    const heap = async () => {
+      await session.send('HeapProfiler.collectGarbage');
+      return (await session.send('Runtime.getHeapUsage')).usedSize;
+    };
+    const pour = async (seconds) => {
+      const end = Date.now() + seconds * 1000;
+      let count = 0;
+      while (Date.now() < end) {
+        const next = Date.now() + 1000;
+        const { lines: results } = await sendLines(its.parley, lines(claims(A_SECOND)), { headers: { Accept: 'application/x-ndjson' } });
+        assert.equal(results.at(-1).summary.accepted, A_SECOND);
+        count += A_SECOND;
+        await new Promise((resolve) => setTimeout(resolve, Math.max(0, next - Date.now())));
+      }
+      return count;
+    };
+    let count = await pour(2);
+    const before = await heap();
+    const pouring = pour(SECONDS);
+    const times = [];
+    for (let i = 0; i < 10; i++) {
+      times.push(await page.evaluate(async () => {
+        const button = document.querySelector('[aria-pressed]');
+        const was = button.getAttribute('aria-pressed');
+        const start = performance.now();
+        button.click();
+        while (button.getAttribute('aria-pressed') === was) await new Promise(requestAnimationFrame);
+        return performance.now() - start;
+      }));
+    }
+    count += await pouring;
+    await page.getByText(`of ${count.toLocaleString('en-US')} messages`).waitFor();
+    const growth = (await heap()) - before;
+    t.diagnostic(`${count} messages; heap ${before} bytes, ${growth} more after them; clicks ${times.map(Math.round).join(' ')} ms`);
+    assert.ok(growth < HEAP_BYTES, `${growth} bytes more`);
+    assertNoFaults(page);
+  });
+});

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// Makes docs/images/console-PAGE.png and …-narrow.png: the console with some messages of each protocol.
+//   node tests/e2e/console_images.mjs
+
+import { mkdir } from 'node:fs/promises';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { chromium } from 'playwright-core';
+import { openPage, PAGES, TITLES } from './lib/console.mjs';
+import { block, review } from './lib/halts.mjs';
+import { get, post, send } from './lib/http.mjs';
+import { startParley } from './lib/parley.mjs';
+import { heartbeat, sendTask, taskRequest } from './lib/roundtable.mjs';
+import { brokenClaim } from './lib/vlp.mjs';
+import { changeTask, nextTask } from './lib/work.mjs';
+
+const FOLDER = resolve(dirname(fileURLToPath(import.meta.url)), '../../docs/images');
+const SIZES = { '': { width: 1200, height: 750 }, '-narrow': { width: 390, height: 844 } };
+const ADDRESSES = {
+  live: 'live?since=all', try: 'try?protocol=vlp', overview: 'overview', rules: 'rules?protocol=vlp', work: 'work',
+  decide: 'decide', stories: 'stories?protocol=brenner&thread=RS-20251230-cell-fate',
+};
+
+async function fill(server) {
+  for (const { name, links } of (await get(server, '/v1/protocols')).json) {
+    for (const { message } of (await get(server, links.examples)).json) {
+      await post(server, `${links.messages}?stamp=true&agent=scribe`, JSON.stringify(message));
+    }
+    if (name === 'roundtable') {
+      for (const task of ['security.scan', 'intel.weather', 'research.summary']) await sendTask(server, taskRequest(task));
+      await sendTask(server, heartbeat('galahad'));
+      const { json } = await nextTask(server, 'galahad');
+      await changeTask(server, json.task.id, 'extend', { agent: 'galahad' });
+    }
+  }
+  await send(server, { ...block('S-7'), sender: 'Guard' });
+  await send(server, { ...review('S-8'), sender: 'Ada', content: 'Three sources agree; please look at the third.' });
+  await send(server, brokenClaim());
+}
+
+const SHOWN = {
+  async live(page) {
+    await page.getByRole('row', { name: /claim Ada/ }).click();
+  },
+  async try(page) {
+    await page.getByText('Valid', { exact: true }).waitFor();
+    await page.getByRole('textbox', { name: 'Message' }).fill('{\n  "type": "claim",\n  "sendr": "Ada",\n  "content": "All five are open.",\n  "confidence": "0.8"\n}');
+    await page.getByText('Not valid').waitFor();
+  },
+  async rules(page) {
+    await page.getByText('VLP-012').click();
+    await page.getByRole('heading', { name: 'Passes' }).waitFor();
+  },
+  async overview(page) {
+    await page.locator('.u-wrap').waitFor();
+  },
+  async work(page) {
+    await page.getByRole('button', { name: 'security.briefing' }).first().click();
+  },
+  async stories(page) {
+    await page.getByText('brenner.kickoff').click();
+  },
+};
+
+const server = await startParley({ args: ['--quarantine', '--task-lease', '15m'] });
+const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
+await mkdir(FOLDER, { recursive: true });
+await fill(server);
+for (const [suffix, viewport] of Object.entries(SIZES)) {
+  const context = await browser.newContext({ viewport });
+  for (const name of PAGES) {
+    const page = await openPage(context, server, ADDRESSES[name]);
+    await page.getByRole('heading', { name: TITLES[name], level: 1 }).waitFor();
+    await page.waitForTimeout(name === 'overview' ? 9000 : 1000);
+    await SHOWN[name]?.(page);
+    await page.waitForTimeout(500);
+    await page.screenshot({ path: join(FOLDER, `console-${name}${suffix}.png`) });
+    await page.close();
+  }
+}
+await browser.close();
+await server.stop();

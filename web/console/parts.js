@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// What several pages show.
+
+import { html, useCallback, useEffect, useRef, useState } from './htm-preact.js';
+import { onToken, token } from './api.js';
+
+export { html };
+
+// ---- the address: #page?name=value&… ----
+
+export function readAddress() {
+  const [page, query = ''] = location.hash.slice(1).split('?');
+  return { page: decodeURIComponent(page), query: Object.fromEntries(new URLSearchParams(query)) };
+}
+
+export function writeAddress(page, query, { isNew = false } = {}) {
+  const set = Object.entries(query).filter(([, value]) => value !== '' && value != null);
+  const text = new URLSearchParams(set).toString();
+  const hash = `#${page}${text && `?${text}`}`;
+  if (hash === location.hash) return;
+  history[isNew ? 'pushState' : 'replaceState'](null, '', hash);
+  dispatchEvent(new Event('parley-address'));
+}
+
+// The filters of a page, which are part of its address.
+export function useQuery(page) {
+  const [query, set] = useState(() => readAddress().query);
+  useEffect(() => {
+    const read = () => readAddress().page === page && set(readAddress().query);
+    addEventListener('hashchange', read);
+    addEventListener('parley-address', read);
+    return () => {
+      removeEventListener('hashchange', read);
+      removeEventListener('parley-address', read);
+    };
+  }, [page]);
+  const change = useCallback((changes) => writeAddress(page, { ...readAddress().query, ...changes }), [page]);
+  return [query, change];
+}
+
+// ---- what is asked of the server ----
+
+export function useToken() {
+  const [value, set] = useState(token.get());
+  useEffect(() => onToken(() => set(token.get())), []);
+  return value;
+}
+
+// Asks once, again when `keys` or the token change, and every `every` ms if that is given.
+export function useAnswer(load, keys, every) {
+  const [state, set] = useState({ isLoading: true });
+  const reload = useRef(() => {});
+  useEffect(() => {
+    let isOver = false;
+    const abort = new AbortController();
+    const ask = () =>
+      load(abort.signal).then(
+        (value) => !isOver && set({ value }),
+        (error) => !isOver && set((before) => ({ value: before.value, error })),
+      );
+    reload.current = ask;
+    set((before) => ({ ...before, isLoading: true }));
+    ask();
+    const timer = every && setInterval(() => !document.hidden && ask(), every);
+    const end = onToken(ask);
+    return () => {
+      isOver = true;
+      clearInterval(timer);
+      end();
+      abort.abort();
+    };
+  }, keys);
+  return { ...state, reload: () => reload.current() };
+}
+
+// ---- pieces ----
+
+// A sentence of the API, in which code is between backquotes.
+export const Prose = ({ text }) => (text ?? '').split('`').map((part, i) => (i % 2 ? html`<code>${part}</code>` : part));
+
+export function Failure({ error }) {
+  if (!error) return null;
+  const { type, violations } = error.body ?? {};
+  return html`<div class="failure" role="alert">
+    <p><${Prose} text=${error.message} /> ${type && html`<a href=${type} target="_blank" rel="noopener">What this is</a>`}</p>
+    ${violations?.length > 0 && html`<ul>${violations.map((one) => html`<li><${Prose} text=${one.message} /></li>`)}</ul>`}
+  </div>`;
+}
+
+export const Chip = ({ kind, children }) => html`<span class=${`chip ${kind ?? ''}`}>${children}</span>`;
+
+export function Field({ label, children, ...rest }) {
+  return html`<label class="field" ...${rest}><span>${label}</span>${children}</label>`;
+}
+
+export function Choice({ label, value, options, none, onChange }) {
+  return html`<${Field} label=${label}>
+    <select value=${value ?? ''} onChange=${(event) => onChange(event.target.value)}>
+      ${none !== undefined && html`<option value="">${none}</option>`}
+      ${options.map((one) => html`<option value=${one.value ?? one} selected=${(one.value ?? one) === value}>
+        ${one.label ?? one}</option>`)}
+    </select>
+  <//>`;
+}
+
+// A text that counts once it has not changed for a moment.
+export function Words({ label, value, onChange, placeholder, type = 'text' }) {
+  const timer = useRef(0);
+  const [text, setText] = useState(value ?? '');
+  useEffect(() => setText(value ?? ''), [value]);
+  const change = (event) => {
+    const next = event.target.value;
+    setText(next);
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => onChange(next), 300);
+  };
+  return html`<${Field} label=${label}><input type=${type} value=${text} placeholder=${placeholder} onInput=${change} /><//>`;
+}
+
+const two = (number) => String(number).padStart(2, '0');
+
+// Day and time of the clock here, in the form that sorts.
+const local = (date) => [
+  `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`,
+  [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':'),
+];
+
+export function When({ time }) {
+  if (!time) return html`<span class="quiet">–</span>`;
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) return String(time);
+  const [day, clock] = local(date);
+  const text = day === local(new Date())[0] ? clock : `${day} ${clock}`;
+  return html`<time datetime=${time} title=${time}>${text}</time>`;
+}
+
+export function bytes(count) {
+  const units = ['B', 'KiB', 'MiB', 'GiB'];
+  let unit = 0;
+  while (count >= 1024 && unit < units.length - 1) {
+    count /= 1024;
+    unit++;
+  }
+  return `${unit === 0 ? count : count.toFixed(1)} ${units[unit]}`;
+}
+
+export function Copy({ text, label = 'Copy' }) {
+  const [isDone, setDone] = useState(false);
+  const copy = async () => {
+    await navigator.clipboard?.writeText(text());
+    setDone(true);
+    setTimeout(() => setDone(false), 1500);
+  };
+  return html`<button type="button" class="small" onClick=${copy}>${isDone ? 'Copied' : label}</button>`;
+}
+
+// A question before something is done: what it will do, and the fields that it needs.
+// `fields`: [{name, label, value}]; `onAnswer` does it, and throws what went wrong.
+export function Question({ title, text, fields = [], action, onAnswer, onClose }) {
+  const dialog = useRef();
+  const [values, setValues] = useState(Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
+  const [error, setError] = useState();
+  const [isBusy, setBusy] = useState(false);
+  useEffect(() => {
+    dialog.current.showModal();
+  }, []);
+  const submit = async (event) => {
+    event.preventDefault();
+    setBusy(true);
+    try {
+      await onAnswer(values);
+      onClose();
+    } catch (failure) {
+      setError(failure);
+      setBusy(false);
+    }
+  };
+  return html`<dialog ref=${dialog} onClose=${onClose} aria-labelledby="question">
+    <form onSubmit=${submit}>
+      <h2 id="question">${title}</h2>
+      ${text && html`<p>${text}</p>`}
+      ${fields.map(({ name, label, type = 'text', isOptional }, i) => html`<${Field} label=${label}>
+        <input type=${type} value=${values[name]} required=${!isOptional} autofocus=${i === 0}
+          autocomplete=${type === 'password' ? 'off' : undefined}
+          onInput=${(event) => setValues({ ...values, [name]: event.target.value })} /><//>`)}
+      <${Failure} error=${error} />
+      <div class="actions">
+        <button type="button" onClick=${onClose}>Cancel</button>
+        <button type="submit" class="main" disabled=${isBusy}>${action}</button>
+      </div>
+    </form>
+  </dialog>`;
+}
+
+// ---- JSON ----
+
+const LONG = 64 * 1024;
+
+function JsonValue({ value, path, onPath }) {
+  const at = { 'data-path': path, onMouseOver: (event) => (event.stopPropagation(), onPath(path)) };
+  if (value === null || typeof value !== 'object') {
+    const kind = value === null ? 'null' : typeof value;
+    return html`<span class=${`json ${kind}`} ...${at}>${JSON.stringify(value)}</span>`;
+  }
+  const isList = Array.isArray(value);
+  const entries = Object.entries(value);
+  const [open, close] = isList ? '[]' : '{}';
+  if (entries.length === 0) return html`<span ...${at}>${open + close}</span>`;
+  return html`<span ...${at}>${open}<span class="nest">${entries.map(([key, one], i) => {
+    const below = `${path}/${key.replaceAll('~', '~0').replaceAll('/', '~1')}`;
+    return html`<span class="line" data-path=${below} onMouseOver=${(event) => (event.stopPropagation(), onPath(below))}>
+      ${!isList && html`<span class="json key">${JSON.stringify(key)}</span>: `}
+      <${JsonValue} value=${one} path=${below} onPath=${onPath} />${i < entries.length - 1 && ','}
+    </span>`;
+  })}</span>${close}</span>`;
+}
+
+// A value with the JSON Pointer of what is under the pointer. A long one is shortened until asked.
+export function Json({ value }) {
+  const [path, setPath] = useState('');
+  const [isWhole, setWhole] = useState(false);
+  const text = JSON.stringify(value, null, 2) ?? 'undefined';
+  const isLong = text.length > LONG && !isWhole;
+  return html`<div class="tree">
+    <div class="path"><code>${path || '/'}</code> <${Copy} text=${() => text} /></div>
+    ${isLong
+      ? html`<pre tabindex="0">${text.slice(0, LONG)}…</pre>
+          <button type="button" onClick=${() => setWhole(true)}>Show all ${bytes(text.length)}</button>`
+      : html`<pre tabindex="0" onMouseLeave=${() => setPath('')}><${JsonValue} value=${value} path="" onPath=${setPath} /></pre>`}
+  </div>`;
+}

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+// Stories: one conversation from its beginning, and what its protocol makes of it. Finding them by
+// anything but their name needs the index.
+
+import { html } from './htm-preact.js';
+import { ask, getProtocols, json, list, query } from './api.js';
+import { Chip, Choice, Failure, Json, useAnswer, useQuery, When, Words } from './parts.js';
+
+const LIMIT = 1000;
+
+const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
+
+// What refers to what, by the ids that messages name; those that refer to none of these stand alone.
+function treeOf(events) {
+  const nodes = new Map(events.map((event) => [event.id, { event, below: [] }]));
+  const roots = [];
+  for (const node of nodes.values()) {
+    const { refers_to: refers, correlationId } = node.event.data ?? {};
+    const above = [...(Array.isArray(refers) ? refers : []), correlationId].map((id) => nodes.get(id)).find((one) => one && one !== node);
+    (above ? above.below : roots).push(node);
+  }
+  return roots;
+}
+
+function Message({ node, depth }) {
+  const { event, below } = node;
+  return html`<li><details><summary><${When} time=${event.time} /> <strong>${event.type}</strong> <span>${senderOf(event)}</span> <span class="quiet">${event.id}</span></summary>
+    <${Json} value=${event.data ?? event} /></details>
+    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.id} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
+}
+
+function Conversation({ protocol, thread }) {
+  const { value: events, error } = useAnswer(
+    async (signal) => (await list(protocol.links.stream + query({ since: 'all', follow: 'false', thread, limit: LIMIT }), { signal }))
+      .filter(({ type }) => type !== 'parley.open'), [protocol.name, thread]);
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!events) return html`<p class="quiet">Loading …</p>`;
+  if (events.length === 0) return html`<p class="empty">No message of this conversation is stored.</p>`;
+  return html`<p class="status">${events.length} messages${events.length === LIMIT ? ', the first of them' : ''} of
+      ${[...new Set(events.map(senderOf))].map((name) => html` <${Chip}>${name}<//>`)}
+      · <a href=${`#live${query({ protocol: protocol.name, thread, since: 'all' })}`}>Follow it live</a></p>
+    <ul class="thread">${treeOf(events).map((node) => html`<${Message} key=${node.event.id} node=${node} depth=${0} />`)}</ul>`;
+}
+
+// What a protocol puts together from a conversation, where it does.
+function Artifact({ protocol, thread }) {
+  const path = `/v1/${protocol.name}/threads/${encodeURIComponent(thread)}/artifact`;
+  const { value } = useAnswer(
+    (signal) => ask(path, { headers: { Accept: 'text/markdown' }, signal }).then((answer) => answer.text(), () => null), [path]);
+  return value && html`<section aria-label="Artifact"><h2>Artifact</h2><pre tabindex="0">${value}</pre></section>`;
+}
+
+function Threads({ protocol, onChoose }) {
+  const path = `/v1/${protocol.name}/threads`;
+  const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
+  if (error?.status === 404) {
+    return html`<div class="empty"><p>This server keeps no index, so conversations are found by their name alone.</p>
+      <p>Start it with <code>--index on</code> to list them here.</p></div>`;
+  }
+  if (error) return html`<${Failure} error=${error} />`;
+  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Thread</th><th>Messages</th><th>First</th><th>Last</th></tr></thead>
+    <tbody>${(value?.items ?? []).map((one) => html`<tr><td><button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button></td>
+      <td>${one.count}</td><td><${When} time=${one.first?.time ?? one.first} /></td><td><${When} time=${one.last?.time ?? one.last} /></td></tr>`)}</tbody></table></div>`;
+}
+
+export default function Stories() {
+  const [{ protocol: chosen, thread = '' }, change] = useQuery('stories');
+  const { value: protocols = [], error } = useAnswer(getProtocols, []);
+  const protocol = protocols.find(({ name }) => name === chosen) ?? protocols[0];
+  return html`<h1>Stories</h1><${Failure} error=${error} />
+    <div class="filters">
+      <${Choice} label="Protocol" value=${protocol?.name} options=${protocols.map(({ name, title }) => ({ value: name, label: title }))} onChange=${(name) => change({ protocol: name, thread: '' })} />
+      <${Words} label="Session, task or thread" value=${thread} onChange=${(value) => change({ thread: value.trim() })} />
+    </div>
+    ${protocol && (thread
+      ? html`<${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
+      : html`<${Threads} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
+}

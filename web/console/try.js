@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+// Try it: write a message, see at once what is wrong with it, fix it, and send it.
+
+import { html, useEffect, useMemo, useRef, useState } from './htm-preact.js';
+import { ask, curl, getProtocols, json, Problem, query } from './api.js';
+import { Chip, Choice, Copy, Failure, Prose, useAnswer, useQuery } from './parts.js';
+
+const PAUSE_MS = 300;
+const MARKDOWN = 'text/markdown', JSON_TYPE = 'application/json';
+
+// ---- JSON Patch (RFC 6902), as fixes use it ----
+
+const stepsOf = (path) => path.split('/').slice(1).map((one) => one.replaceAll('~1', '/').replaceAll('~0', '~'));
+
+function placeOf(root, path) {
+  const steps = stepsOf(path);
+  const last = steps.pop();
+  const parent = steps.reduce((value, step) => value?.[step], root);
+  return { parent, last };
+}
+
+function take(root, path) {
+  const { parent, last } = placeOf(root, path);
+  const value = parent[last];
+  if (Array.isArray(parent)) parent.splice(Number(last), 1);
+  else delete parent[last];
+  return value;
+}
+
+function put(root, path, value) {
+  const { parent, last } = placeOf(root, path);
+  if (!Array.isArray(parent)) parent[last] = value;
+  else if (last === '-') parent.push(value);
+  else parent.splice(Number(last), 0, value);
+}
+
+export function applyPatch(message, patch) {
+  const root = { '': structuredClone(message) };
+  for (const { op, path, from, value } of patch) {
+    const [at, source] = [`/${path}`, from !== undefined ? `/${from}` : undefined];
+    if (op === 'remove' || op === 'replace') take(root, at);
+    if (op === 'add' || op === 'replace') put(root, at, value);
+    if (op === 'move') put(root, at, take(root, source));
+    if (op === 'copy') put(root, at, structuredClone(placeOf(root, source).parent[placeOf(root, source).last]));
+  }
+  return root[''];
+}
+
+// ---- the editor ----
+
+const TOKENS = /("(?:[^"\\]|\\.)*")(\s*:)?|(-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?)|\b(true|false|null)\b/g;
+
+function coloured(text) {
+  const parts = [];
+  let end = 0;
+  for (const found of text.matchAll(TOKENS)) {
+    const [whole, string, colon, number, word] = found;
+    parts.push(text.slice(end, found.index));
+    const kind = string ? (colon ? 'key' : 'string') : number ? 'number' : word === 'null' ? 'null' : 'boolean';
+    parts.push(html`<span class=${`json ${kind}`}>${string ?? whole}</span>`, colon ?? '');
+    end = found.index + whole.length;
+  }
+  return [...parts, text.slice(end), '\n'];
+}
+
+function Editor({ text, onChange, lines, isJson }) {
+  const [area, behind, gutter] = [useRef(), useRef(), useRef()];
+  const follow = () => {
+    behind.current.scrollTop = gutter.current.scrollTop = area.current.scrollTop;
+    behind.current.scrollLeft = area.current.scrollLeft;
+  };
+  const count = text.split('\n').length;
+  const shown = useMemo(() => (isJson && text.length < 50_000 ? coloured(text) : [text, '\n']), [text, isJson]);
+  return html`<div class="editor">
+    <div class="gutter" ref=${gutter} aria-hidden="true">${Array.from({ length: count }, (_, i) => html`<div class=${lines.has(i + 1) ? 'wrong' : ''}>${i + 1}</div>`)}</div>
+    <div class="sheet"><pre ref=${behind} aria-hidden="true">${shown}</pre>
+      <textarea ref=${area} spellcheck="false" autocapitalize="off" aria-label="Message" value=${text} wrap="off"
+        onInput=${(event) => onChange(event.target.value)} onScroll=${follow}></textarea></div>
+  </div>`;
+}
+
+// ---- the verdict ----
+
+const parse = (text) => {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+};
+
+const pretty = (value) => JSON.stringify(value, null, 2);
+
+function Violation({ one, onFix }) {
+  const { rule, severity, path, at, message, hint, fix } = one;
+  return html`<li class=${severity}>
+    <p><${Chip} kind=${severity}>${severity}<//> <a href=${`/rules/${rule}`} target="_blank" rel="noopener">${rule}</a>
+      ${path && html` <code>${path}</code>`}${at?.line && html` <span class="quiet">line ${at.line}, column ${at.column}</span>`}</p>
+    <p><${Prose} text=${message} /></p>
+    ${hint && html`<p class="quiet"><${Prose} text=${hint} /></p>`}
+    ${fix && onFix && html`<button type="button" class="small" onClick=${() => onFix(fix)}>${fix.safe ? 'Fix' : 'Take the suggestion'}</button>
+      <code class="patch">${fix.patch.map(({ op, path: where, from, value }) => `${op} ${from ? `${from} → ` : ''}${where}${value !== undefined ? ` ${JSON.stringify(value)}` : ''}`).join('; ')}</code>`}
+  </li>`;
+}
+
+function useVerdict(protocol, type, text, options) {
+  const [state, set] = useState({});
+  useEffect(() => {
+    if (!protocol || !text.trim()) return set({});
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        const path = `/v1/${protocol}/validate${query(options)}`;
+        set({ verdict: await json(path, { method: 'POST', body: text, type, signal: abort.signal }) });
+      } catch (error) {
+        if (abort.signal.aborted) return;
+        set(error instanceof Problem && error.body.violations ? { verdict: { valid: false, violations: error.body.violations } } : { error });
+      }
+    }, PAUSE_MS);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [protocol, type, text, JSON.stringify(options)]);
+  return state;
+}
+
+// The bytes of the message in the protocol's binary encoding, as people read them.
+function Bytes({ protocol, text, isValid }) {
+  const { value, error } = useAnswer(
+    async (signal) => {
+      if (!isValid) return null;
+      const answer = await ask(`/v1/${protocol}/convert?to=msgpack`, { method: 'POST', body: text, signal });
+      return new Uint8Array(await answer.arrayBuffer());
+    },
+    [protocol, text, isValid],
+  );
+  if (!isValid) return html`<p class="quiet">The bytes are shown once the message is valid.</p>`;
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!value) return null;
+  const rows = [];
+  for (let at = 0; at < Math.min(value.length, 2048); at += 16) {
+    const part = [...value.slice(at, at + 16)];
+    const hex = part.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
+    const words = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('');
+    rows.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(47)}  ${words}`);
+  }
+  return html`<h2>As MessagePack, ${value.length} bytes</h2><pre class="hex" tabindex="0">${rows.join('\n')}</pre>`;
+}
+
+const mcpCall = (protocol, text) => {
+  const message = parse(text) ?? text;
+  return pretty({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send', arguments: { protocol, message } } });
+};
+
+export default function Try() {
+  const [{ protocol: chosen, example: wanted }, change] = useQuery('try');
+  const { value: protocols = [], error: failure } = useAnswer(getProtocols, []);
+  const protocol = protocols.find(({ name }) => name === chosen) ?? protocols[0];
+  const { value: examples = [] } = useAnswer(async (signal) => (protocol ? json(protocol.links.examples, { signal }) : []), [protocol?.name]);
+  const [text, setText] = useState('');
+  const [type, setType] = useState(JSON_TYPE);
+  const [isStamped, setStamped] = useState(true);
+  const [sent, setSent] = useState({});
+  useEffect(() => {
+    const example = examples.find(({ name }) => name === wanted) ?? examples[0];
+    if (!example) return;
+    setType(JSON_TYPE);
+    setText(pretty(example.message));
+    setSent({});
+  }, [examples, wanted]);
+  const options = isStamped ? { stamp: true } : {};
+  const { verdict, error } = useVerdict(protocol?.name, type, text, options);
+  const encodings = protocol?.encodings.flatMap(({ media_types: types }) => types) ?? [];
+  const isBinary = encodings.includes('application/msgpack');
+  const path = `/v1/${protocol?.name}/messages${query(options)}`;
+  const lines = new Set((verdict?.violations ?? []).map(({ at }) => at?.line));
+  const fix = ({ patch }) => {
+    const message = parse(text);
+    if (message !== undefined) setText(pretty(applyPatch(message, patch)));
+  };
+  const fixAll = async () => {
+    const { message } = await json(`/v1/${protocol.name}/validate${query({ ...options, fix: true })}`, { method: 'POST', body: text });
+    if (message) setText(pretty(message));
+  };
+  const send = async () => {
+    try {
+      setSent({ receipt: await json(path, { method: 'POST', body: text, type }) });
+    } catch (problem) {
+      setSent({ problem });
+    }
+  };
+  const canFix = type === JSON_TYPE && parse(text) !== undefined;
+  const hasSafe = verdict?.violations?.some((one) => one.fix?.safe);
+  return html`<h1>Try it</h1>
+    <${Failure} error=${failure} />
+    <div class="filters">
+      <${Choice} label="Protocol" value=${protocol?.name} options=${protocols.map(({ name, title }) => ({ value: name, label: title }))}
+        onChange=${(name) => change({ protocol: name, example: '' })} />
+      <${Choice} label="Example" value=${wanted ?? examples[0]?.name} onChange=${(example) => change({ example })}
+        options=${examples.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))} />
+      ${encodings.includes(MARKDOWN) && html`<${Choice} label="Written as" value=${type} onChange=${async (next) => {
+        setType(next);
+        if (next === MARKDOWN && canFix) setText(await (await ask(`/v1/${protocol.name}/convert?to=markdown`, { method: 'POST', body: text })).text().catch(() => text));
+        else if (next === JSON_TYPE) setText(pretty(await json(`/v1/${protocol.name}/convert?to=json`, { method: 'POST', body: text, type: MARKDOWN })));
+      }} options=${[{ value: JSON_TYPE, label: 'JSON' }, { value: MARKDOWN, label: 'Markdown' }]} />`}
+      <label class="check"><input type="checkbox" checked=${isStamped} onChange=${(event) => setStamped(event.target.checked)} /> fill in id, time and version</label>
+    </div>
+    <div class="two">
+      <section aria-label="Message">
+        <${Editor} text=${text} onChange=${setText} lines=${lines} isJson=${type === JSON_TYPE} />
+        <div class="actions">
+          <button type="button" class="main" onClick=${send}>Send it</button>
+          ${canFix && html`<button type="button" onClick=${() => setText(pretty(parse(text)))}>Format</button>`}
+          <${Copy} text=${() => curl(path, { body: text, type })} label="Copy as curl" />
+          <${Copy} text=${() => mcpCall(protocol.name, text)} label="Copy as MCP call" />
+        </div>
+        ${sent.receipt && html`<div class="success" role="status"><p>Stored in ${sent.receipt.stream} as number ${sent.receipt.seq}${sent.receipt.duplicate ? ', where it was already' : ''}.
+          <a href="#live">See it live</a></p><pre tabindex="0">${pretty(sent.receipt)}</pre></div>`}
+        <${Failure} error=${sent.problem} />
+      </section>
+      <section aria-label="Verdict" aria-live="polite">
+        <${Failure} error=${error} />
+        ${verdict && html`<p class=${verdict.valid ? 'verdict valid' : 'verdict invalid'}><strong>${verdict.valid ? 'Valid' : 'Not valid'}</strong>
+            ${verdict.subject && html` <code>${verdict.subject}</code>`}</p>
+          ${canFix && hasSafe && html`<p><button type="button" onClick=${fixAll}>Apply all safe fixes</button></p>`}
+          <ul class="violations">${verdict.violations.map((one) => html`<${Violation} one=${one} onFix=${canFix ? fix : null} />`)}</ul>`}
+        ${isBinary && html`<${Bytes} protocol=${protocol.name} text=${text} isValid=${Boolean(verdict?.valid)} />`}
+      </section>
+    </div>`;
+}

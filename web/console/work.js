@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+// Work: tasks, and the agents that do them.
+
+import { html, useState } from './htm-preact.js';
+import { ask, getProtocols, json, list, query } from './api.js';
+import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useQuery, When, Words } from './parts.js';
+
+const MANY_MAX = 500, EVERY_MS = 3000;
+const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
+const IS_OPEN = { requested: true, claimed: true };
+const IS_AGAIN = { failed: true, expired: true };
+
+// What can be done with tasks: to which it applies, what it asks, and the request.
+const ACTIONS = {
+  cancel: {
+    label: 'Cancel', applies: ({ state }) => IS_OPEN[state],
+    fields: (tasks) => [{ name: 'agent', label: 'In the name of', value: tasks[0].from }, { name: 'reason', label: 'Reason' }],
+    text: 'Whoever waits for them hears that they failed.',
+  },
+  retry: {
+    label: 'Try again', applies: ({ state }) => IS_AGAIN[state],
+    fields: (tasks) => [{ name: 'agent', label: 'In the name of', value: tasks[0].from }],
+    text: 'Each becomes a new task with the same payload.',
+  },
+  release: {
+    label: 'Give back', applies: ({ state, holder }) => holder && IS_OPEN[state], isOne: true,
+    fields: (tasks) => [{ name: 'agent', label: 'In the name of', value: tasks[0].holder }, { name: 'why', label: 'Reason', isOptional: true }],
+    text: 'Another agent can take it then.',
+  },
+};
+
+const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
+
+// One task by its own address, several by one request, whose answer is a line for each.
+async function act(path, name, tasks, values) {
+  const body = JSON.stringify(tasks.length === 1 ? given(values) : { ...given(values), ids: tasks.map(({ id }) => id) });
+  if (tasks.length === 1) {
+    await ask(`${path}/${tasks[0].id}/${name}`, { method: 'POST', body });
+    return { done: 1, failed: 0 };
+  }
+  const lines = await list(`${path}/${name}`, { method: 'POST', body });
+  const { summary } = lines.at(-1);
+  return { ...summary, problems: lines.filter(({ status }) => status === 'failed') };
+}
+
+function Deadline({ task }) {
+  const isLate = IS_OPEN[task.state] && task.deadline && Date.parse(task.deadline) < Date.now();
+  return html`<span class=${isLate ? 'late' : ''}><${When} time=${task.deadline} />${isLate && ' (over)'}</span>`;
+}
+
+function Story({ path, task, onAct }) {
+  const { value, error } = useAnswer((signal) => json(`${path}/${task.id}`, { signal }), [task.id, task.state, task.attempt], EVERY_MS);
+  return html`<section class="details" aria-label="Task">
+    <header><h2>${task.task}</h2></header>
+    <div class="actions">${Object.entries(ACTIONS).filter(([, { applies }]) => applies(task)).map(([name, { label }]) =>
+      html`<button type="button" class="small" onClick=${() => onAct(name, [task])}>${label}</button>`)}
+      ${value?.links?.messages && html`<a href=${`#live?protocol=${path.split('/')[2]}&thread=${task.id}&since=all`}>Its messages</a>`}</div>
+    <${Failure} error=${error} />
+    ${value?.turns?.length > 0 && html`<h3>Turns</h3><ol class="turns">${value.turns.map((turn) => html`<li>
+      <strong>${turn.kind}</strong> ${turn.holder} <${When} time=${turn.at} /> ${turn.why && html`<span class="quiet">${turn.why}</span>`}</li>`)}</ol>`}
+    ${value && html`<${Json} value=${value} />`}
+  </section>`;
+}
+
+function Tasks({ protocol }) {
+  const [filters, change] = useQuery('work');
+  const { state = '', domain, holder, from, shown } = filters;
+  const [chosen, choose] = useState(new Set());
+  const [question, ask_] = useState(null);
+  const [outcome, tell] = useState(null);
+  const path = protocol.links.tasks;
+  const { value, error, reload } = useAnswer(
+    (signal) => json(path + query({ state, domain, holder, from, limit: MANY_MAX }), { signal }), [path, state, domain, holder, from], EVERY_MS);
+  const items = value?.items ?? [];
+  const selected = items.find(({ id }) => id === shown);
+  const marked = items.filter(({ id }) => chosen.has(id));
+  const toggle = (id) => {
+    const next = new Set(chosen);
+    if (!next.delete(id)) next.add(id);
+    choose(next);
+  };
+  const begin = (name, tasks) => ask_({ name, tasks });
+  const action = question && ACTIONS[question.name];
+  return html`<section aria-labelledby="tasks"><h2 id="tasks">Tasks</h2>
+    <div class="filters">
+      <${Choice} label="State" none="all" value=${state} options=${STATES} onChange=${(next) => change({ state: next })} />
+      <${Words} label="Domain" value=${domain} onChange=${(next) => change({ domain: next })} />
+      <${Words} label="Holder" value=${holder} onChange=${(next) => change({ holder: next })} />
+      <${Words} label="From" value=${from} onChange=${(next) => change({ from: next })} />
+    </div>
+    <${Failure} error=${error} />
+    <div class="actions" role="group" aria-label="For the chosen tasks">
+      ${Object.entries(ACTIONS).filter(([, { isOne }]) => !isOne).map(([name, { label, applies }]) => {
+        const those = marked.filter(applies);
+        return html`<button type="button" disabled=${those.length === 0} onClick=${() => begin(name, those)}>${label} ${those.length || ''}</button>`;
+      })}
+      <span class="quiet" role="status">${outcome ?? `${items.length}${value?.next || value?.more ? ' and more' : ''} tasks, ${marked.length} chosen`}</span>
+    </div>
+    <div class="split">
+    ${items.length === 0
+      ? html`<p class="empty">${value ? 'No task matches.' : 'Loading …'} <a href="#try?protocol=${protocol.name}">Send one</a></p>`
+      : html`<div class="scroll" tabindex="0"><table>
+      <thead><tr><th><input type="checkbox" aria-label="Choose all" checked=${marked.length === items.length}
+        onChange=${(event) => choose(new Set(event.target.checked ? items.map(({ id }) => id) : []))} /></th>
+        <th>Task</th><th>State</th><th>Priority</th><th>From</th><th>Holder</th><th>Attempt</th><th>Held until</th><th>Deadline</th><th>Progress</th></tr></thead>
+      <tbody>${items.map((task) => html`<tr key=${task.id} class=${task.id === shown ? 'selected' : ''}>
+        <td><input type="checkbox" aria-label=${`Choose ${task.task} ${task.id}`} checked=${chosen.has(task.id)} onChange=${() => toggle(task.id)} /></td>
+        <td><button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button></td>
+        <td><${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//></td>
+        <td>${task.priority}</td><td>${task.from}</td><td>${task.holder}</td><td>${task.attempt}</td>
+        <td><${When} time=${task.until} /></td><td><${Deadline} task=${task} /></td>
+        <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td></tr>`)}</tbody>
+    </table></div>`}
+    ${selected && html`<${Story} path=${path} task=${selected} onAct=${begin} />`}
+    </div>
+    ${question && html`<${Question} title=${`${action.label}: ${question.tasks.length} ${question.tasks.length === 1 ? 'task' : 'tasks'}`}
+      text=${action.text} fields=${action.fields(question.tasks)} action=${`${action.label} ${question.tasks.length}`}
+      onAnswer=${async (values) => {
+        const { done, failed, problems = [] } = await act(path, question.name, question.tasks, values);
+        tell(`${done} done, ${failed} failed${problems[0] ? `: ${problems[0].problem?.detail ?? ''}` : ''}`);
+        choose(new Set());
+        reload();
+      }} onClose=${() => ask_(null)} />`}
+  </section>`;
+}
+
+// ---- agents ----
+
+// An answer may need the token, so that it is fetched, and given to the browser as a file.
+async function download(path, name) {
+  const blob = await (await ask(path, { headers: { Accept: 'application/json' } })).blob();
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(blob);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
+function Agent({ path, name }) {
+  const { value: agent, error } = useAnswer((signal) => json(`${path}/${name}`, { signal }), [path, name], EVERY_MS);
+  const { value: checkpoints } = useAnswer((signal) => json(`${path}/${name}/checkpoints`, { signal }).catch(() => null), [path, name]);
+  const [failure, fail] = useState();
+  const fetchFile = (address, file) => download(address, file).catch(fail);
+  return html`<section class="details" aria-label="Agent">
+    <header><h2>${name}</h2></header>
+    <${Failure} error=${error ?? failure} />
+    ${agent?.wal?.missing && html`<p class="late">Its log lacks ${agent.wal.missing.map((hole) => `${hole.first} to ${hole.last}`).join(', ')}${agent.wal.more ? ' and perhaps more' : ''}.</p>`}
+    ${checkpoints && html`<h3>Checkpoints</h3>
+      <ul class="plain">${checkpoints.items.map(({ id, size, at, gone }) => html`<li><code>${id}</code> ${bytes(size)} <${When} time=${at} />
+        ${gone ? html`<${Chip} kind="error">not kept any more<//>` : html`
+          <button type="button" class="small" onClick=${() => fetchFile(`${path}/${name}/checkpoints/${id}`, `${name}-${id}.json`)}>Download</button>
+          <button type="button" class="small" onClick=${() => fetchFile(`${path}/${name}/restore?checkpoint=${id}`, `${name}-restore-${id}.json`)}>Restore from here</button>`}</li>`)}</ul>`}
+    ${agent && html`<${Json} value=${agent} />`}
+  </section>`;
+}
+
+function Agents({ protocol }) {
+  const path = protocol.links.agents;
+  const [{ agent: shown, of }, change] = useQuery('work');
+  const { value, error } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
+  const items = value?.items ?? [];
+  const name = of === protocol.name ? shown : null;
+  return html`<section aria-labelledby=${`agents-${protocol.name}`}><h2 id=${`agents-${protocol.name}`}>Agents of ${protocol.title}</h2>
+    <${Failure} error=${error} />
+    ${items.length === 0 && !error ? html`<p class="empty">${value ? 'No agent has said anything.' : 'Loading …'}</p>` : html`<div class="split">
+      <div class="scroll" tabindex="0"><table><thead><tr><th>Agent</th><th>State</th><th>Last heard</th><th>Version</th></tr></thead>
+        <tbody>${items.map((one) => html`<tr key=${one.agent} class=${one.agent === name ? 'selected' : ''}>
+          <td><button type="button" class="link" onClick=${() => change({ of: protocol.name, agent: one.agent === name ? '' : one.agent })}>${one.agent}</button></td>
+          <td><${Chip} kind=${`is-${one.state}`}>${one.state}<//></td><td><${When} time=${one.last} /></td><td>${one.version}</td></tr>`)}</tbody></table></div>
+      ${name && html`<${Agent} path=${path} name=${name} />`}
+    </div>`}
+  </section>`;
+}
+
+export default function Work() {
+  const { value: protocols = [], error } = useAnswer(getProtocols, []);
+  return html`<h1>Work</h1><${Failure} error=${error} />
+    ${protocols.filter(({ links }) => links.tasks).map((protocol) => html`<${Tasks} key=${protocol.name} protocol=${protocol} />`)}
+    ${protocols.filter(({ links }) => links.agents).map((protocol) => html`<${Agents} key=${protocol.name} protocol=${protocol} />`)}`;
+}
