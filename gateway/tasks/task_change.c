@@ -178,7 +178,8 @@ static const char wants_release[] =
 /* Returns: whether it is absent (then -1), or a whole number in the range. */
 static bool read_seconds(const struct json_field *field, double minimum, int64_t *out) {
     const bool is_number = field->kind == PARLEY_NUMBER && field->number >= minimum &&
-                           field->number <= SECONDS_MAX && floor(field->number) == field->number;
+                           field->number <= (double)SECONDS_MAX &&
+                           floor(field->number) == field->number;
     *out = is_number ? (int64_t)field->number : -1;
     return is_number || field->kind == PARLEY_ABSENT;
 }

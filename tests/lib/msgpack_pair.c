@@ -79,7 +79,8 @@ static bool left_nothing(struct msgpack_pair *pair) {
 /* ---- by msgpack-c's own objects ---- */
 
 static json_t *base64_of(const msgpack_object_bin *bytes) {
-    const size_t size = sodium_base64_ENCODED_LEN(bytes->size, sodium_base64_VARIANT_ORIGINAL);
+    const size_t size =
+        sodium_base64_ENCODED_LEN((size_t)bytes->size, sodium_base64_VARIANT_ORIGINAL);
     char *text = malloc(size);
     if (text == NULL) {
         abort();
