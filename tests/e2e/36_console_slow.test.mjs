@@ -8,7 +8,7 @@ import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { answerDialog, assertNoFaults, findings, inBrowser, openPage, PAGES, TITLES, useBrowser } from './lib/console.mjs';
 import { block, halts, review, safe, session } from './lib/halts.mjs';
-import { post, send, sendLines } from './lib/http.mjs';
+import { get, post, send, sendLines } from './lib/http.mjs';
 import { startNats } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -151,6 +151,23 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     const page = await browser.open(t, its.parley, 'stories?protocol=vlp');
     await page.getByLabel('Session, task or thread').fill(reviewed);
     await page.getByText('vlp.claim').waitFor();
+    assertNoFaults(page);
+  });
+});
+
+describe('Stories, with an index', { ...inBrowser }, () => {
+  const its = useParley({ args: ['--index', 'on'] });
+  const browser = useBrowser();
+
+  it('lists conversations, and shows what was put together from one', async (t) => {
+    const { json: examples } = await get(its.parley, '/v1/protocols/brenner/examples');
+    for (const { message } of examples) await post(its.parley, '/v1/brenner/messages', JSON.stringify(message));
+    const { thread_id: thread } = examples.find(({ name }) => name === 'delta').message;
+    await until('the index has it', async () => (await get(its.parley, `/v1/brenner/threads?thread=${thread}`)).json.items?.length === 1);
+    const page = await browser.open(t, its.parley, 'stories?protocol=brenner');
+    await page.getByRole('button', { name: thread }).click();
+    await page.getByText('brenner.delta').waitFor();
+    await page.getByRole('region', { name: 'Artifact' }).getByText('Epigenetic memory').waitFor();
     assertNoFaults(page);
   });
 });
