@@ -37,6 +37,7 @@ static const struct command commands[] = {
      false},
     {"mcp", command_mcp, "connect an MCP client to a server by standard input and output", false},
     {"token", command_token, "create, list and revoke the tokens of a server", false},
+    {"index", command_index, "check or remove the index of a data folder", false},
     {"webhooks", command_webhooks, "send a test event to a webhook", false},
 };
 

@@ -151,6 +151,41 @@ sqlite3 *index_file_read(const char *folder) {
     return NULL;
 }
 
+static bool is_intact(sqlite3 *file, char error[INDEX_ERROR_MAX]) {
+    sqlite3_stmt *statement = NULL;
+    int result = sqlite3_prepare_v2(file, "PRAGMA integrity_check(1)", -1, &statement, NULL);
+    result = result == SQLITE_OK ? sqlite3_step(statement) : result;
+    const char *text = result == SQLITE_ROW ? (const char *)sqlite3_column_text(statement, 0)
+                                            : sqlite3_errmsg(file);
+    const bool is_whole = result == SQLITE_ROW && strcmp(text, "ok") == 0;
+    snprintf(error, INDEX_ERROR_MAX, INDEX_FILE_NAME " is damaged: %.400s", text);
+    sqlite3_finalize(statement);
+    return is_whole;
+}
+
+enum index_opened index_file_check(const char *folder, char error[INDEX_ERROR_MAX]) {
+    char path[INDEX_PATH_MAX];
+    sqlite3 *file = NULL;
+    int result;
+    path_of(folder, "", path);
+    if (access(path, R_OK) != 0) {
+        snprintf(error, INDEX_ERROR_MAX, INDEX_FILE_NAME ": %s", strerror(errno));
+        return INDEX_FAILED;
+    }
+    const int opened = sqlite3_open_v2(path, &file, SQLITE_OPEN_READWRITE, NULL);
+    enum index_opened answer = opened == SQLITE_OK ? INDEX_UNUSABLE : INDEX_FAILED;
+    if (opened != SQLITE_OK) {
+        snprintf(error, INDEX_ERROR_MAX, INDEX_FILE_NAME ": %s", sqlite3_errstr(opened));
+    } else if (is_intact(file, error)) {
+        const bool is_ours = read_number(file, "PRAGMA application_id", &result) == APPLICATION &&
+                             read_number(file, "PRAGMA user_version", &result) == INDEX_VERSION;
+        snprintf(error, INDEX_ERROR_MAX, INDEX_FILE_NAME " is of another version or program");
+        answer = is_ours ? INDEX_OPENED : INDEX_UNUSABLE;
+    }
+    sqlite3_close(file);
+    return answer;
+}
+
 static bool remove_one(const char *folder, const char *suffix) {
     char path[INDEX_PATH_MAX];
     path_of(folder, suffix, path);

@@ -31,6 +31,10 @@ enum index_opened index_file_open(const char *folder, struct sqlite3 **out,
 /* Opens it for one thread that only reads.  Returns: NULL: it cannot be read. */
 struct sqlite3 *index_file_read(const char *folder);
 
+/* Reads all of it, without making one.  Returns: INDEX_OPENED: it is intact; INDEX_FAILED: it is
+ * not there, or cannot be read. */
+enum index_opened index_file_check(const char *folder, char error[INDEX_ERROR_MAX]);
+
 /* Renames it to index.sqlite.bad, in place of one that is there.  Returns: whether it did. */
 bool index_file_set_aside(const char *folder);
 /* Removes it.  Returns: whether there is none now. */

@@ -7,7 +7,7 @@ import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from './lib/http.mjs';
-import { startParley, useParley } from './lib/parley.mjs';
+import { parley, startParley, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
@@ -124,6 +124,25 @@ describe('an index', () => {
     }
     assert.ok(existsSync(`${file}.bad`));
     assert.equal(server.logged('index.rebuilt').length, 1);
+  });
+
+  it('is checked and removed while no server keeps it, and its lag and size are metrics', async () => {
+    await until('they are', async () => {
+      const { text } = await get(server, '/metrics');
+      return /^parley_index_lag_messages 0$/m.test(text) && /^parley_index_bytes [1-9]\d*$/m.test(text);
+    });
+    const status = async (action) => (await parley(['index', action, '--data', data])).code;
+    assert.equal(await status('check'), 2);
+    await server.stop();
+    assert.equal(await status('check'), 0);
+    writeFileSync(join(data, 'index.sqlite'), 'not an index'.repeat(1000));
+    assert.equal(await status('check'), 1);
+    assert.equal(await status('rebuild'), 0);
+    assert.equal(await status('check'), 2);
+    assert.equal(await status('repair'), 2);
+    server = await startParley({ data, args });
+    const found = await list(server, `/v1/vlp/messages?limit=1000&after=${place}&${PATIENT}`);
+    assert.equal(found.json.items.length, 22);
   });
 
   it('goes on after SIGKILL', async () => {

@@ -12,6 +12,7 @@ int command_protocols(int argc, char **argv);
 int command_schema(int argc, char **argv);
 int command_examples(int argc, char **argv);
 int command_health(int argc, char **argv);
+int command_index(int argc, char **argv);
 int command_mcp(int argc, char **argv);
 int command_pipe(int argc, char **argv);
 int command_token(int argc, char **argv);

@@ -198,6 +198,14 @@ static void write_open_tasks(const struct exposition *exposition, const struct f
     write_known(exposition, NULL, figures_value(set, FIGURE_TASKS_OPEN));
 }
 
+static void write_index_lag(const struct exposition *exposition, const struct figures_set *set) {
+    write_known(exposition, NULL, figures_value(set, FIGURE_INDEX_LAG));
+}
+
+static void write_index_bytes(const struct exposition *exposition, const struct figures_set *set) {
+    write_known(exposition, NULL, figures_value(set, FIGURE_INDEX_BYTES));
+}
+
 /* ---- streams ---- */
 
 /* For the streams that are read: a protocol, or refused messages. */
@@ -297,6 +305,8 @@ static write_fn *const writers[METRIC_COUNT] = {
     [METRIC_STREAM_READER_LAG] = write_lags,
     [METRIC_STREAM_EVENTS] = write_events,
     [METRIC_TASKS_OPEN] = write_open_tasks,
+    [METRIC_INDEX_LAG] = write_index_lag,
+    [METRIC_INDEX_BYTES] = write_index_bytes,
     [METRIC_FACTS_PENDING] = write_pending_facts,
     [METRIC_NATS_SERVER_INFO] = write_nats_server,
     [METRIC_JETSTREAM_USABLE] = write_usable,

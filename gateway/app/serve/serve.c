@@ -444,6 +444,7 @@ static int create_figures(struct server *server) {
                                           .away_count = &server->away_count,
                                           .halt_sets = server->halt_sets,
                                           .boards = (struct board *const *const *)&server->boards,
+                                          .index_keeper = &server->index_keeper,
                                           .set = &server->figures};
     shared_figures_start(&server->shared_figures, server->reactor, &shared);
     return 0;

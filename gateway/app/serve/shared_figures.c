@@ -5,6 +5,7 @@
 #include "board.h"
 #include "configuration.h"
 #include "halt_set.h"
+#include "index_keeper.h"
 #include "process.h"
 
 enum {
@@ -56,6 +57,16 @@ static void copy_boards(const struct shared_sources *from, struct figures *out) 
     counter_set(&out->values[FIGURE_TASKS_WAITING], sum.waiting);
 }
 
+static void copy_index(const struct shared_sources *from, struct figures *out) {
+    const struct index_keeper *keeper = *from->index_keeper;
+    struct index_progress progress = {.is_known = false};
+    if (keeper != NULL) {
+        progress = index_keeper_progress(keeper);
+    }
+    counter_set_known(&out->values[FIGURE_INDEX_LAG], progress.is_known, progress.lag);
+    counter_set_known(&out->values[FIGURE_INDEX_BYTES], progress.is_known, progress.bytes);
+}
+
 static void on_time(struct reactor_timer *timer) {
     struct shared_figures *copier = OWNER_OF(timer, struct shared_figures, timer);
     struct figures *out = figures_main(copier->sources.set);
@@ -63,6 +74,7 @@ static void on_time(struct reactor_timer *timer) {
     copy_workers(&copier->sources, out);
     copy_halts(&copier->sources, out);
     copy_boards(&copier->sources, out);
+    copy_index(&copier->sources, out);
     process_read(out);
     if (copier->turn++ % COPIES_A_COUNT == 0) {
         process_read_fds(out);

@@ -10,14 +10,16 @@
 #include "reactor.h"
 
 struct board;
+struct index_keeper;
 
 /* The sources of the copies.  Owns: borrowed. */
 struct shared_sources {
     const struct configuration *configuration;
     const struct process_limits *bounds;
-    const atomic_uint *away_count;      /* of the workers: those that NATS is not ready for */
-    struct halt_set *const *halt_sets;  /* one per protocol; NULL if it halts nothing */
-    struct board *const *const *boards; /* of the protocols, once there are workers */
+    const atomic_uint *away_count;            /* of the workers: those that NATS is not ready for */
+    struct halt_set *const *halt_sets;        /* one per protocol; NULL if it halts nothing */
+    struct board *const *const *boards;       /* of the protocols, once there are workers */
+    struct index_keeper *const *index_keeper; /* NULL there: no index is kept */
     const struct figures_set *set;
 };
 

@@ -44,6 +44,8 @@ enum figure {
     FIGURE_WORKERS_READY,
     FIGURE_TASKS_OPEN, /* counter_set_known */
     FIGURE_TASKS_WAITING,
+    FIGURE_INDEX_LAG,   /* counter_set_known */
+    FIGURE_INDEX_BYTES, /* likewise */
     FIGURE_NATS_CONNECTIONS,
     FIGURE_NATS_RECONNECTS,
     FIGURE_EMBEDDED_RESTARTS,
