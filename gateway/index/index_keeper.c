@@ -45,6 +45,8 @@ struct place {
     struct jetstream_request *asked;
     uint64_t pruned; /* nothing is left before it */
     uint64_t last;   /* sequence in the stream, as the last look saw it */
+    uint64_t whole;  /* all up to there has come, though its end may be gone from the stream */
+    bool is_current; /* nothing more has come than the stream said it would */
     bool is_seen;
 };
 
@@ -72,6 +74,7 @@ static void stop_reading(struct index_keeper *keeper) {
         ordered_consumer_close(keeper->places[i].consumer);
         keeper->places[i].consumer = NULL;
         keeper->places[i].created[0] = '\0';
+        keeper->places[i].is_current = false;
     }
 }
 
@@ -150,14 +153,16 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
         return;
     }
     place->at.next = stored->sequence + 1;
+    place->is_current = false;
     if (index_store_pending(keeper->store) >= BATCH_ROWS) {
         commit(keeper);
     }
 }
 
 static void on_current(void *context) {
-    const struct place *place = context;
+    struct place *place = context;
     struct index_keeper *keeper = place->keeper;
+    place->is_current = true;
     if (keeper->store != NULL && index_store_pending(keeper->store) > 0) {
         reactor_timer_set(keeper->reactor, &keeper->commit, COMMIT_MS);
     }
@@ -197,7 +202,8 @@ static void note_progress(struct index_keeper *keeper) {
     for (size_t i = 0; i < keeper->place_count; i++) {
         const struct place *place = &keeper->places[i];
         is_known = is_known && place->is_seen;
-        lag += place->last >= place->at.next ? place->last + 1 - place->at.next : 0;
+        const uint64_t next = place->whole >= place->at.next ? place->whole + 1 : place->at.next;
+        lag += place->last >= next ? place->last + 1 - next : 0;
     }
     atomic_store(&keeper->lag, lag);
     atomic_store(&keeper->is_known, is_known);
@@ -228,6 +234,7 @@ static void follow(struct place *place, const struct jetstream_stream_info *info
             return;
         }
         place->pruned = 1;
+        place->is_current = false;
         snprintf(place->created, sizeof place->created, "%s", info->created);
         if (place->at.next < info->first_sequence) {
             place->at.next = info->first_sequence;
@@ -245,6 +252,8 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
     if (!info->is_known || !open_store(keeper)) {
         return;
     }
+    /* The last messages may have been removed, or be of other subjects. */
+    place->whole = place->is_current && place->last == info->last_sequence ? place->last : 0;
     place->last = info->last_sequence;
     place->is_seen = true;
     follow(place, info);

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The index: what was sent is found by id, thread, sender and reference, over restarts, after the
-// file was damaged or removed, and when a stream was created again; a server without one says so.
+// The index: what was sent is found by id, thread, sender and reference, over restarts and SIGKILL, and
+// after the file was damaged or removed; each token sees what it may; a server without one says so.
 
 import assert from 'node:assert/strict';
 import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from './lib/http.mjs';
-import { parley, startParley, useParley } from './lib/parley.mjs';
+import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
+import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
@@ -153,5 +154,20 @@ describe('an index', () => {
     const found = await list(server, `/v1/vlp/messages?thread=SES-after&after=${last}&${PATIENT}`);
     assert.equal(found.json.items.length, 1);
     assert.equal((await list(server, '/v1/vlp/senders')).json.items[0].count, 23);
+  });
+});
+
+describe('an index of a stream whose last message was removed', () => {
+  it('is not behind for ever', async (t) => {
+    const data = temporaryFolder();
+    const first = await parleyFor(t, { data });
+    const place = await send(first, [claim(), claim()]);
+    const manager = await (await natsClient(t, embeddedUrl(first))).jetstreamManager();
+    await manager.streams.deleteMessage('VLP', Number(place.split(':').at(-1)));
+    await first.stop();
+    const server = await parleyFor(t, { data, args: ['--index', 'on'] });
+    await until('nothing is left to read', async () =>
+      /^parley_index_lag_messages 0$/m.test((await get(server, '/metrics')).text));
+    assert.equal((await list(server, '/v1/vlp/messages')).json.items.length, 1);
   });
 });
