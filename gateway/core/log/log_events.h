@@ -69,7 +69,8 @@
       "webhook event_type id tries why",                                                           \
       "Bring the receiver back, and read what it has missed from the stream; the event is still "  \
       "stored.")                                                                                   \
-    X(LOG_INDEX_REBUILT, "index.rebuilt", WARN, "the index was set aside and is made again", "why", \
+    X(LOG_INDEX_REBUILT, "index.rebuilt", WARN, "the index was set aside and is made again",       \
+      "why",                                                                                       \
       "Nothing. The old file is index.sqlite.bad in the data folder; lists are incomplete until "  \
       "the streams are read again.")                                                               \
     X(LOG_INDEX_FAILED, "index.failed", ERROR, "the index cannot be used", "why",                  \

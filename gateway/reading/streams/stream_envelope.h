@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The parts of an event's text that are the same whatever was stored. Shared by streams/ and the index. */
+/* The parts of an event's text that are the same whatever was stored. Shared by streams/ and the
+ * index. */
 
 #include "stream_event.h"
 
