@@ -11,6 +11,7 @@ import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
 import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
+import { bearer, createToken } from './lib/tokens.mjs';
 import { assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
 
 const PATIENT = 'wait=5';
@@ -169,5 +170,65 @@ describe('an index of a stream whose last message was removed', () => {
     await until('nothing is left to read', async () =>
       /^parley_index_lag_messages 0$/m.test((await get(server, '/metrics')).text));
     assert.equal((await list(server, '/v1/vlp/messages')).json.items.length, 1);
+  });
+});
+
+describe('an index with tokens', () => {
+  const data = temporaryFolder();
+  const session = '7d9f3b52-60d4-4c1c-8a7e-2f6b1c0e9d34';
+  const tokens = {};
+  let server;
+  before(async () => {
+    const file = join(data, 'tokens.json');
+    tokens.all = await createToken(file, 'all', 'send:*,read:*');
+    tokens.vlp = await createToken(file, 'vlp', 'read:vlp');
+    tokens.agent = await createToken(file, 'agent', 'read:supervisor', '--agent', 'scribe');
+    server = await startParley({ data, args: ['--index', 'on', '--tokens', file] });
+    const post1 = async (path, message) => {
+      const answer = await post(server, path, JSON.stringify(message), bearer(tokens.all));
+      assert.equal(answer.status, 200, answer.text);
+    };
+    await post1('/v1/vlp/messages', claim({ session_id: session }));
+    const wal = { type: 'wal_entry', timestamp: 1705392000, data: { operation: 'state_update', params: {}, sequence: 1 } };
+    await post1('/v1/supervisor/messages?agent=scribe', wal);
+    await post1('/v1/supervisor/messages?agent=other', wal);
+    await post1('/v1/supervisor/messages?agent=other', {
+      type: 'process_request', timestamp: 1705392000, request_id: session, data: { message: 'm' },
+    });
+  });
+  after(() => server.stop());
+
+  const as = async (name, path) => {
+    let answer;
+    await until('the index has it', async () => {
+      answer = await get(server, path, bearer(tokens[name]));
+      return answer.status !== 503;
+    });
+    return answer;
+  };
+  const LATER = 'after=SUPERVISOR:3&wait=5';
+  const kindsOf = ({ json }) => json.items.map(({ type, agent }) => (agent ? `${type} ${agent}` : type));
+
+  it('refuses lists of protocols that a token does not read', async () => {
+    assertProblem(await as('vlp', '/v1/supervisor/messages'), 403, 'forbidden');
+    assertProblem(await as('agent', '/v1/vlp/threads'), 403, 'forbidden');
+    assertProblem(await get(server, '/v1/trace?id=x'), 401, 'unauthenticated');
+  });
+
+  it('shows the private messages of an agent to it alone', async () => {
+    const path = `/v1/supervisor/messages?${LATER}`;
+    assert.deepEqual(kindsOf(await as('all', path)), [
+      'supervisor.wal_entry scribe', 'supervisor.wal_entry other', 'supervisor.process_request other',
+    ]);
+    assert.deepEqual(kindsOf(await as('agent', path)), [
+      'supervisor.wal_entry scribe', 'supervisor.process_request other',
+    ]);
+  });
+
+  it('traces through the protocols that the token reads', async () => {
+    const all = await as('all', `/v1/trace?id=${session}&${LATER}`);
+    assert.deepEqual(kindsOf(all), ['vlp.claim', 'supervisor.process_request other']);
+    assert.deepEqual(kindsOf(await as('vlp', `/v1/trace?id=${session}`)), ['vlp.claim']);
+    assert.deepEqual(kindsOf(await as('agent', `/v1/trace?id=${session}`)), ['supervisor.process_request other']);
   });
 });
