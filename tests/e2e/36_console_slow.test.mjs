@@ -170,6 +170,21 @@ describe('Stories, with an index', { ...inBrowser }, () => {
     await page.getByRole('region', { name: 'Artifact' }).getByText('Epigenetic memory').waitFor();
     assertNoFaults(page);
   });
+
+  it('follow an id over all that it reaches', async (t) => {
+    const thread = session();
+    const [first, second] = [safe(thread), claim({ type: 'evidence', session_id: thread, provenance: ['it'] })];
+    second.refers_to = [first.id];
+    for (const message of [first, second]) assertAccepted(await send(its.parley, message));
+    await until('the index has them', async () => (await get(its.parley, `/v1/trace?id=${second.id}`)).json.items?.length === 2);
+    const page = await browser.open(t, its.parley, 'stories');
+    await page.getByLabel('Or any id').fill(second.id);
+    await page.getByText(first.id).waitFor();
+    await page.getByText('2 messages of').waitFor();
+    await page.getByRole('link', { name: thread }).first().click();
+    await page.getByText('Follow it live').waitFor();
+    assertNoFaults(page);
+  });
 });
 
 describe('the console, by keyboard alone', { ...inBrowser }, () => {

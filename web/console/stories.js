@@ -53,26 +53,46 @@ function Artifact({ protocol, thread }) {
 function Threads({ protocol, onChoose }) {
   const path = `/v1/${protocol.name}/threads`;
   const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
-  if (error?.status === 404) {
-    return html`<div class="empty"><p>This server keeps no index, so conversations are found by their name alone.</p>
-      <p>Start it with <code>--index on</code> to list them here.</p></div>`;
-  }
+  if (error?.body?.type === '/problems/no-index') return html`<${NoIndex} />`;
   if (error) return html`<${Failure} error=${error} />`;
   return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Thread</th><th>Messages</th><th>First</th><th>Last</th></tr></thead>
     <tbody>${(value?.items ?? []).map((one) => html`<tr><td><button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button></td>
       <td>${one.count}</td><td><${When} time=${one.first?.time ?? one.first} /></td><td><${When} time=${one.last?.time ?? one.last} /></td></tr>`)}</tbody></table></div>`;
 }
 
+const protocolOf = ({ type }) => type.split('.')[0];
+
+// All that an id reaches, over all protocols, by the time of storage.
+function Trace({ id }) {
+  const path = `/v1/trace${query({ id })}`;
+  const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
+  if (error?.body?.type === '/problems/no-index') return html`<${NoIndex} />`;
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!value) return html`<p class="quiet">Loading …</p>`;
+  if (value.items.length === 0) return html`<p class="empty">No message has this id, or refers to it.</p>`;
+  return html`<p class="status">${value.items.length} messages of ${[...new Set(value.items.map(protocolOf))].map((name) => html` <${Chip}>${name}<//>`)}</p>
+    <ol class="timeline">${value.items.map((item) => html`<li key=${`${item.stream}:${item.sequence}`} class=${item.id === id ? 'selected' : ''}>
+      <${When} time=${item.time} /> <${Chip}>${protocolOf(item)}<//> <strong>${item.type.split('.').slice(1).join('.')}</strong> <span>${item.sender}</span>
+      ${item.thread && html` <a href=${`#stories${query({ protocol: protocolOf(item), thread: item.thread })}`}>${item.thread}</a>`}
+      <span class="quiet"> ${item.id}</span></li>`)}</ol>`;
+}
+
+function NoIndex() {
+  return html`<div class="empty"><p>This server keeps no index, so conversations are found by their name alone.</p>
+    <p>Start it with <code>--index on</code> to list them, and to follow an id over all protocols.</p></div>`;
+}
+
 export default function Stories() {
-  const [{ protocol: chosen, thread = '' }, change] = useQuery('stories');
+  const [{ protocol: chosen, thread = '', id = '' }, change] = useQuery('stories');
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
   const protocol = protocols.find(({ name }) => name === chosen) ?? protocols[0];
   return html`<h1>Stories</h1><${Failure} error=${error} />
     <div class="filters">
       <${Choice} label="Protocol" value=${protocol?.name} options=${protocols.map(({ name, title }) => ({ value: name, label: title }))} onChange=${(name) => change({ protocol: name, thread: '' })} />
-      <${Words} label="Session, task or thread" value=${thread} onChange=${(value) => change({ thread: value.trim() })} />
+      <${Words} label="Session, task or thread" value=${thread} onChange=${(value) => change({ thread: value.trim(), id: '' })} />
+      <${Words} label="Or any id" value=${id} onChange=${(value) => change({ id: value.trim(), thread: '' })} />
     </div>
-    ${protocol && (thread
+    ${id ? html`<${Trace} id=${id} />` : protocol && (thread
       ? html`<${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
       : html`<${Threads} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
 }
