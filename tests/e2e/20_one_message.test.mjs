@@ -249,10 +249,10 @@ describe('the path, the method and the headers of a request', () => {
   });
 
   for (const [method, path, allowed] of [
-    ['GET', '/v1/vlp/messages', ['POST']],
-    ['PUT', '/v1/vlp/messages', ['POST']],
+    ['GET', '/v1/vlp/validate', ['POST']],
+    ['PUT', '/v1/vlp/messages', ['POST', 'GET', 'HEAD']],
     ['DELETE', '/v1/vlp/validate', ['POST']],
-    ['HEAD', '/v1/vlp/messages', ['POST']],
+    ['HEAD', '/v1/vlp/validate', ['POST']],
     ['POST', '/v1/vlp/stream', ['GET', 'HEAD']],
     ['POST', '/v1/stream', ['GET', 'HEAD']],
     ['POST', '/livez', ['GET', 'HEAD']],
