@@ -32,7 +32,7 @@ const HELD = [
 const NOT_HELD = [
   /^process_|_limit_|_limit$/,
   /_info$|^parley_(workers|nats_connections|jetstream_|stream_reader_lag|webhook_requests_active)/,
-  /^parley_(halts_open|tasks_open|facts_pending)/,
+  /^parley_(halts_open|tasks_open|facts_pending|index_)/,
 ];
 
 async function assertGaugesAreKnown({ server, options }) {
