@@ -84,8 +84,9 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     const page = await browser.open(t, its.parley, 'try?protocol=supervisor&example=checkpoint');
     await page.getByRole('heading', { name: /As MessagePack, \d+ bytes/ }).waitFor();
     await page.goto(`${its.parley.url}/#try?protocol=brenner&example=delta`);
-    await page.getByLabel('Written as').selectOption('Markdown');
     const editor = page.getByRole('textbox', { name: 'Message' });
+    await until('the example is there', async () => (await editor.inputValue()).includes('DELTA['));
+    await page.getByLabel('Written as').selectOption('Markdown');
     await until('it is Markdown', async () => (await editor.inputValue()).startsWith('---'));
     await page.getByLabel('Written as').selectOption('JSON');
     await until('it is JSON', async () => (await editor.inputValue()).startsWith('{'));

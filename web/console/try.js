@@ -183,6 +183,17 @@ export default function Try() {
     const { message } = await json(`/v1/${protocol.name}/validate${query({ ...options, fix: true })}`, { method: 'POST', body: text });
     if (message) setText(pretty(message));
   };
+  // What cannot be converted stays as it is, to be written anew.
+  const convert = async (next) => {
+    const to = next === MARKDOWN ? 'markdown' : 'json';
+    try {
+      const answer = await (await ask(`/v1/${protocol.name}/convert?to=${to}`, { method: 'POST', body: text, type })).text();
+      setText(next === MARKDOWN ? answer : pretty(JSON.parse(answer)));
+    } catch (problem) {
+      setSent({ problem });
+    }
+    setType(next);
+  };
   const send = async () => {
     try {
       setSent({ receipt: await json(path, { method: 'POST', body: text, type }) });
@@ -199,11 +210,8 @@ export default function Try() {
         onChange=${(name) => change({ protocol: name, example: '' })} />
       <${Choice} label="Example" value=${wanted ?? examples[0]?.name} onChange=${(example) => change({ example })}
         options=${examples.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))} />
-      ${encodings.includes(MARKDOWN) && html`<${Choice} label="Written as" value=${type} onChange=${async (next) => {
-        setType(next);
-        if (next === MARKDOWN && canFix) setText(await (await ask(`/v1/${protocol.name}/convert?to=markdown`, { method: 'POST', body: text })).text().catch(() => text));
-        else if (next === JSON_TYPE) setText(pretty(await json(`/v1/${protocol.name}/convert?to=json`, { method: 'POST', body: text, type: MARKDOWN })));
-      }} options=${[{ value: JSON_TYPE, label: 'JSON' }, { value: MARKDOWN, label: 'Markdown' }]} />`}
+      ${encodings.includes(MARKDOWN) && html`<${Choice} label="Written as" value=${type} onChange=${convert}
+        options=${[{ value: JSON_TYPE, label: 'JSON' }, { value: MARKDOWN, label: 'Markdown' }]} />`}
       <label class="check"><input type="checkbox" checked=${isStamped} onChange=${(event) => setStamped(event.target.checked)} /> fill in id, time and version</label>
     </div>
     <div class="two">
