@@ -21,7 +21,8 @@ import { readTasks } from './lib/task_audit.mjs';
 import { boardOf, changeTask, nextTask } from './lib/work.mjs';
 
 const TASKS = Number(process.env.PARLEY_FLEET_TASKS ?? 1000);
-const KILL_SECONDS = Number(process.env.PARLEY_FLEET_KILL_SECONDS ?? 2);
+// Each gateway lives for two of these, and looks for tasks whose attempts are used up after 5 s.
+const KILL_SECONDS = Number(process.env.PARLEY_FLEET_KILL_SECONDS ?? 4);
 const WORKERS = 40;
 const ATTEMPTS = 3;
 const DEADLY = 'fleet.deadly'; // whoever takes it dies: it uses up its attempts
@@ -146,7 +147,7 @@ class Fleet {
   }
 }
 
-// Its requester ends some of the tasks meanwhile.
+// Its requester ends some of the tasks meanwhile: early ones, which agents have, and the last ones, which none has.
 async function cancelSome(gateways, ids) {
   for (const id of ids) {
     await sleep(Math.random() * 200);
@@ -259,7 +260,7 @@ describe('a fleet whose workers and gateways die', () => {
       const began = Date.now();
       const workers = Array.from({ length: WORKERS }, (_, number) => fleet.worker(number));
       const killer = gateways.killInTurn(() => fleet.isOver);
-      const cancelling = cancelSome(gateways, requests.filter((_, i) => i % 30 === 5).map(({ id }) => id));
+      const cancelling = cancelSome(gateways, requests.filter((_, i) => i % 60 === 5 || (i >= tasks * 0.9 && i % 6 === 1)).map(({ id }) => id));
       const openOnes = () => gateways.ask((server) => boardOf(server, '?state=requested,claimed&limit=1').then((items) => ({ status: 200, items })));
       await until('all tasks have ended', async () => (await openOnes()).items.length === 0, { timeout: DEADLINE_MS + tasks * 200 });
       fleet.isOver = true;
