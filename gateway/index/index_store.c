@@ -27,12 +27,11 @@ enum statement {
     STATEMENT_COUNT
 };
 
-#define ADD_MESSAGE_TEXT                                                                           \
-    "INSERT OR REPLACE INTO messages VALUES"                                                       \
-    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)"
+static const char insert_message[] = "INSERT OR REPLACE INTO messages VALUES"
+                                     "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)";
 
 static const char *const texts[] = {
-    [ADD_MESSAGE] = ADD_MESSAGE_TEXT,
+    [ADD_MESSAGE] = insert_message,
     [ADD_REFERENCE] = "INSERT OR REPLACE INTO refs VALUES(?1,?2,?3,?4,?5,?6)",
     [ADD_RECEIVER] = "INSERT OR REPLACE INTO receivers VALUES(?1,?2,?3,?4)",
     [FIND_PASSING] = "SELECT pos FROM passing WHERE stream=?1 AND type=?2 AND who=?3",
@@ -173,9 +172,11 @@ struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_D
     }
     crypto_generichash(digest, sizeof digest, (const unsigned char *)text.data, text.length, NULL,
                        0);
-    memcpy(room, "sha:", 4);
-    sodium_bin2hex(room + 4, 2 * DIGEST_BYTES + 1, digest, sizeof digest);
-    return (struct parley_bytes){room, 4 + 2 * DIGEST_BYTES};
+    static const char prefix[] = "sha:";
+    const size_t length = sizeof prefix - 1;
+    memcpy(room, prefix, sizeof prefix);
+    sodium_bin2hex(room + length, 2 * DIGEST_BYTES + 1, digest, sizeof digest);
+    return (struct parley_bytes){room, length + 2 * DIGEST_BYTES};
 }
 
 static void bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text) {

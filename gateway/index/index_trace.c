@@ -12,13 +12,15 @@ enum { NODES_MAX = 1000, NAMES_MAX = 4096 };
 
 enum { BY_ID, BY_TARGET, BY_THREAD, BY_TRACE, TARGETS_OF, MESSAGE_AT };
 
+static const char message_at[] = "SELECT " INDEX_COLUMNS " FROM messages m WHERE m.pos=?1";
+
 const char *const index_trace_statements[] = {
     [BY_ID] = "SELECT pos FROM messages WHERE id_key=?1 ORDER BY stored, pos",
     [BY_TARGET] = "SELECT pos FROM refs WHERE target_key=?1 AND is_label=0 ORDER BY stored, pos",
     [BY_THREAD] = "SELECT pos FROM messages WHERE protocol=?2 AND thread=?1 ORDER BY stored, pos",
     [BY_TRACE] = "SELECT pos FROM messages WHERE trace=?1 ORDER BY pos",
     [TARGETS_OF] = "SELECT target FROM refs WHERE pos=?1 AND is_label=0",
-    [MESSAGE_AT] = "SELECT " INDEX_COLUMNS " FROM messages m WHERE m.pos=?1",
+    [MESSAGE_AT] = message_at,
     NULL,
 };
 
