@@ -100,6 +100,13 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return bytes.length;
 }
 
+static void begin(struct one *one, struct http_request *request) {
+    if (task_agent_is_allowed(&one->options, request, one->what.agent) &&
+        task_action_begin(&one->what, one->id, on_done, one, &one->action) != PARLEY_OK) {
+        refuse(one, PROBLEM_INTERNAL, "Out of memory.");
+    }
+}
+
 static void on_end(void *state, struct http_request *request) {
     struct one *one = state;
     if (one->is_over) {
@@ -110,9 +117,8 @@ static void on_end(void *state, struct http_request *request) {
     } else if (!read_body(one)) {
         refuse(one, PROBLEM_MALFORMED,
                one->what.kind == PARLEY_TASK_CANCEL ? wants_cancel : wants_retry);
-    } else if (task_agent_is_allowed(&one->options, request, one->what.agent) &&
-               task_action_begin(&one->what, one->id, on_done, one, &one->action) != PARLEY_OK) {
-        refuse(one, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        begin(one, request);
     }
 }
 
