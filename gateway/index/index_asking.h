@@ -10,7 +10,7 @@
 
 enum { INDEX_ROWS_MAX = 20000 /* that a page reads */ };
 
-/* Where a page goes on: after the row that was stored then, at that place. */
+/* Where the next page begins: after the row that was stored then, at that place. */
 struct index_cursor {
     int64_t stored, pos;
 };

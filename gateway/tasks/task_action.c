@@ -40,7 +40,7 @@ struct task_action {
     task_action_fn *done;  /* NULL: it was left */
     void *context;
     struct failure failure;
-    char *members; /* of the problem; NULL: there are none */
+    char *members; /* of the problem, or NULL */
     struct reactor_timer end;
     char id[BOARD_ID_MAX], new_id[BOARD_ID_MAX];
 };
@@ -96,7 +96,7 @@ static void fail(struct task_action *action, enum problem problem, const char *d
 
 static void ask(struct task_action *action, int64_t delay_ms);
 
-/* Whoever asks again learns what became of the task: what is done is done once. */
+/* A client that asks again learns what became of the task: what is done is done once. */
 static struct failure unsure(const struct failure *failure) {
     struct failure other = *failure;
     if (failure->problem == PROBLEM_BUS_TIMEOUT) {

@@ -318,7 +318,7 @@ static const char *content_type_of(const char *name) {
     return "text/plain; charset=utf-8";
 }
 
-/* Whoever works on the console sees a change at the next request.  Returns: false if the file
+/* Reads the file anew, so that a change shows at the next request.  Returns: false if the file
  * cannot be read. */
 static bool read_file(const char *folder, const char *path, struct parley_buffer *out) {
     char name[4096], piece[4096];
