@@ -43,7 +43,7 @@ void index_bind_text(sqlite3_stmt *statement, int place, struct parley_bytes tex
 
 /* ---- rows ---- */
 
-static struct parley_bytes column(sqlite3_stmt *statement, int number) {
+struct parley_bytes index_column_text(sqlite3_stmt *statement, int number) {
     const char *text = (const char *)sqlite3_column_text(statement, number);
     return (struct parley_bytes){text, (size_t)sqlite3_column_bytes(statement, number)};
 }
@@ -57,13 +57,13 @@ void index_message_read(sqlite3_stmt *statement, struct index_message *out) {
                                   .protocol_number = number,
                                   .type = (unsigned)sqlite3_column_int(statement, TYPE),
                                   .size = sqlite3_column_int64(statement, SIZE),
-                                  .trace = column(statement, TRACE),
-                                  .members = column(statement, MEMBERS),
+                                  .trace = index_column_text(statement, TRACE),
+                                  .members = index_column_text(statement, MEMBERS),
                                   .has_more = sqlite3_column_int(statement, MORE) != 0};
     struct parley_bytes *const texts[] = {&out->lane,   &out->source, &out->id,   &out->thread,
                                           &out->sender, &out->agent,  &out->time, &out->subject};
     for (int i = 0; i < (int)(sizeof texts / sizeof texts[0]); i++) {
-        *texts[i] = column(statement, TEXTS + i);
+        *texts[i] = index_column_text(statement, TEXTS + i);
     }
 }
 

@@ -40,6 +40,8 @@ struct index_message {
     bool has_more;
 };
 
+/* Owns: borrowed until the statement's next step; data NULL: it is null. */
+struct parley_bytes index_column_text(sqlite3_stmt *statement, int number);
 void index_message_read(sqlite3_stmt *statement, struct index_message *out);
 /* Whether who asks may see it. */
 bool index_message_is_visible(const struct index_asking *asking,

@@ -10,7 +10,7 @@
 
 #include "agent_page.h"
 
-enum { NAMES_MAX = 64, NAME_BYTES = 256, NS_A_MS = 1000000 };
+enum { NAMES_MAX = 64, NAME_BYTES = INDEX_TEXT_MAX, NS_A_MS = 1000000 };
 
 enum { NEXT_NAME, MESSAGES_OF };
 
@@ -124,13 +124,18 @@ static bool find_next(struct index_asking *asking, const char *const *statements
     return is_found;
 }
 
-static void set_name(struct group *group, const char *name, bool is_lower) {
-    group->name_length = (size_t)snprintf(group->name, sizeof group->name, "%s", name);
-    group->name_length = group->name_length < NAME_BYTES ? group->name_length : NAME_BYTES;
-    for (size_t i = 0; is_lower && i < group->name_length; i++) {
-        const char c = group->name[i];
-        group->name[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-    }
+static void set_name(struct group *group, struct parley_bytes name) {
+    group->name_length = name.length < NAME_BYTES ? name.length : NAME_BYTES;
+    memcpy(group->name, name.data, group->name_length);
+    group->name[group->name_length] = '\0';
+}
+
+/* As it is kept. */
+static void set_only(struct group *group, const struct parley_protocol *protocol,
+                     struct parley_bytes name, bool is_of_senders) {
+    char digest[INDEX_DIGEST_SIZE], thread[INDEX_TEXT_MAX];
+    set_name(group, is_of_senders ? index_short_text(name, digest)
+                                  : index_thread_text(protocol, name, thread));
 }
 
 static void answer_group(struct index_asking *asking, const char *const *statements,
@@ -148,15 +153,15 @@ static enum index_answered write_groups(struct index_asking *asking, const char 
                                         bool is_of_senders) {
     const char *const *values = asking->question->values;
     const char *only = values[is_of_senders ? INDEX_SENDER : INDEX_THREAD];
-    const bool is_lower = parley_protocols[asking->question->protocol]->is_thread_caseless;
+    const struct parley_protocol *protocol = parley_protocols[asking->question->protocol];
     struct group group = {.member = is_of_senders ? "sender" : "thread"};
     const char *next = NULL;
     parley_buffer_init(&group.who);
     if (only != NULL) {
-        set_name(&group, only, is_lower && !is_of_senders);
+        set_only(&group, protocol, parley_bytes_of(only), is_of_senders);
         answer_group(asking, statements, is_of_senders, &group);
     } else {
-        set_name(&group, values[INDEX_CURSOR] != NULL ? values[INDEX_CURSOR] : "", false);
+        set_name(&group, parley_bytes_of(values[INDEX_CURSOR] != NULL ? values[INDEX_CURSOR] : ""));
         while (next == NULL && find_next(asking, statements, &group)) {
             answer_group(asking, statements, is_of_senders, &group);
             const bool is_full = asking->item_count == asking->question->limit ||

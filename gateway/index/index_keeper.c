@@ -43,11 +43,13 @@ struct place {
     struct index_place at;
     struct ordered_consumer *consumer; /* NULL: it is not read */
     struct jetstream_request *asked;
-    uint64_t pruned; /* nothing is left before it */
+    uint64_t pruned; /* nothing is left before it … */
+    uint64_t first;  /* … and nothing is to be before this */
     uint64_t last;   /* sequence in the stream, as the last look saw it */
     uint64_t whole;  /* all up to there has come, though its end may be gone from the stream */
     bool is_current; /* nothing more has come than the stream said it would */
     bool is_seen;
+    bool is_placed; /* the file knows it, and holds nothing of an earlier one of its name */
 };
 
 struct index_keeper {
@@ -59,7 +61,7 @@ struct index_keeper {
     struct index_store *store;    /* NULL: it cannot be used at present */
     struct place places[PLACES_MAX];
     size_t place_count;
-    struct reactor_timer look, commit;
+    struct reactor_timer look, commit, prune;
     pthread_t thread;
     bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
     atomic_bool is_known;
@@ -73,7 +75,7 @@ static void stop_reading(struct index_keeper *keeper) {
     for (size_t i = 0; i < keeper->place_count; i++) {
         ordered_consumer_close(keeper->places[i].consumer);
         keeper->places[i].consumer = NULL;
-        keeper->places[i].created[0] = '\0';
+        keeper->places[i].is_placed = false;
         keeper->places[i].is_current = false;
     }
 }
@@ -85,6 +87,7 @@ static void on_failure(struct index_keeper *keeper, const char *why) {
     index_store_close(keeper->store);
     keeper->store = NULL;
     reactor_timer_clear(keeper->reactor, &keeper->commit);
+    reactor_timer_clear(keeper->reactor, &keeper->prune);
     atomic_store(&keeper->is_known, false);
     if (is_damaged && index_file_set_aside(keeper->options.folder)) {
         log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", "the file is damaged")));
@@ -209,17 +212,61 @@ static void note_progress(struct index_keeper *keeper) {
     atomic_store(&keeper->is_known, is_known);
 }
 
-static void prune(struct place *place, uint64_t first) {
+/* The stream is read from where its rows end. */
+static void begin_place(struct place *place) {
     struct index_keeper *keeper = place->keeper;
-    bool is_left = first > place->pruned;
-    while (is_left && keeper->store != NULL) {
-        if (index_store_prune(keeper->store, place->at.number, first, PRUNE_ROWS, &is_left) !=
-            PARLEY_OK) {
-            on_failure(keeper, "rows cannot be removed");
-            return;
+    const unsigned protocol = keeper->readers[place->channel].protocol;
+    if (index_store_place(keeper->store, place->stream, protocol, place->created, PRUNE_ROWS,
+                          &place->at) != PARLEY_OK) {
+        on_failure(keeper, "a stream cannot be noted");
+        return;
+    }
+    if (!place->at.is_left) {
+        place->is_placed = true;
+        place->pruned = 1;
+        place->is_current = false;
+        place->at.next = place->at.next < place->first ? place->first : place->at.next;
+        read_on(place);
+    }
+}
+
+static void prune(struct place *place) {
+    struct index_keeper *keeper = place->keeper;
+    bool is_left;
+    if (index_store_prune(keeper->store, place->at.number, place->first, PRUNE_ROWS, &is_left) !=
+        PARLEY_OK) {
+        on_failure(keeper, "rows cannot be removed");
+    } else if (!is_left) {
+        place->pruned = place->first;
+    }
+}
+
+static bool has_old_rows(const struct place *place) {
+    return place->is_seen && (!place->is_placed || place->first > place->pruned);
+}
+
+static bool is_pruning(const struct index_keeper *keeper) {
+    bool is_any = false;
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        is_any = is_any || has_old_rows(&keeper->places[i]);
+    }
+    return is_any;
+}
+
+/* A few rows of each stream a turn, so that messages are read meanwhile, and the thread can end. */
+static void on_prune(struct reactor_timer *timer) {
+    struct index_keeper *keeper = OWNER_OF(timer, struct index_keeper, prune);
+    for (size_t i = 0; i < keeper->place_count && keeper->store != NULL; i++) {
+        struct place *place = &keeper->places[i];
+        if (place->is_seen && !place->is_placed) {
+            begin_place(place);
+        } else if (has_old_rows(place)) {
+            prune(place);
         }
     }
-    place->pruned = first > place->pruned ? first : place->pruned;
+    if (keeper->store != NULL && is_pruning(keeper)) {
+        reactor_timer_set(keeper->reactor, timer, 0);
+    }
 }
 
 static void follow(struct place *place, const struct jetstream_stream_info *info) {
@@ -227,21 +274,18 @@ static void follow(struct place *place, const struct jetstream_stream_info *info
     if (strcmp(place->created, info->created) != 0) {
         ordered_consumer_close(place->consumer);
         place->consumer = NULL;
-        const unsigned protocol = keeper->readers[place->channel].protocol;
-        if (index_store_place(keeper->store, place->stream, protocol, info->created, &place->at) !=
-            PARLEY_OK) {
-            on_failure(keeper, "a stream cannot be noted");
-            return;
-        }
-        place->pruned = 1;
-        place->is_current = false;
+        place->is_placed = false;
+        place->first = 0;
         snprintf(place->created, sizeof place->created, "%s", info->created);
-        if (place->at.next < info->first_sequence) {
-            place->at.next = info->first_sequence;
-        }
     }
-    if (place->consumer == NULL) {
+    if (place->first < info->first_sequence) {
+        place->first = info->first_sequence;
+    }
+    if (place->is_placed && place->consumer == NULL) {
         read_on(place);
+    }
+    if (has_old_rows(place)) {
+        reactor_timer_set(keeper->reactor, &keeper->prune, 0);
     }
 }
 
@@ -257,28 +301,25 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
     place->last = info->last_sequence;
     place->is_seen = true;
     follow(place, info);
-    if (keeper->store != NULL) {
-        prune(place, info->first_sequence);
-    }
-    if (keeper->store != NULL) {
-        atomic_store(&keeper->bytes, index_store_bytes(keeper->store));
-    }
+    atomic_store(&keeper->bytes, index_store_bytes(keeper->store));
     note_progress(keeper);
 }
 
 /* Where there is no room for all, the oldest twentieth of each stream goes. */
 static void bound_size(struct index_keeper *keeper) {
-    for (size_t i = 0; i < keeper->place_count && keeper->store != NULL; i++) {
+    if (keeper->store == NULL || is_pruning(keeper) ||
+        index_store_bytes(keeper->store) <= keeper->options.bytes_max) {
+        return;
+    }
+    for (size_t i = 0; i < keeper->place_count; i++) {
         struct place *place = &keeper->places[i];
         uint64_t first = 0;
-        if (index_store_bytes(keeper->store) <= keeper->options.bytes_max) {
-            return;
-        }
         if (index_store_first(keeper->store, place->at.number, &first) == PARLEY_OK &&
             first < place->at.next) {
-            prune(place, first + (place->at.next - first) / 20 + 1);
+            place->first = first + (place->at.next - first) / 20 + 1;
         }
     }
+    reactor_timer_set(keeper->reactor, &keeper->prune, 0);
 }
 
 static void add_place(struct index_keeper *keeper, size_t channel, const char *stream) {
@@ -383,6 +424,7 @@ enum parley_status index_keeper_create(const struct index_keeper_options *option
     keeper->options = *options;
     keeper->look.fire = on_look;
     keeper->commit.fire = on_commit;
+    keeper->prune.fire = on_prune;
     keeper->lock_fd = index_file_lock(options->folder);
     enum parley_status status =
         keeper->lock_fd >= 0 ? reactor_create(&keeper->reactor) : PARLEY_E_IO;

@@ -265,7 +265,7 @@ static bool set_option(void *context, size_t number, const char *value) {
     case INDEX_WAIT:
         return read_wait(question, value);
     case INDEX_AFTER:
-        return strchr(value, ':') != NULL && strchr(value, ',') == NULL;
+        return copy != NULL && stream_place_parse(copy, &asked->after);
     default:
         return value[0] != '\0';
     }

@@ -106,9 +106,7 @@ static bool has_other(struct index_asking *asking, const struct index_message *m
         sqlite3_bind_int(find, 3, is_label);
     }
     while (!is_there && index_step(asking, find)) {
-        const struct parley_bytes text = {(const char *)sqlite3_column_text(find, 0),
-                                          (size_t)sqlite3_column_bytes(find, 0)};
-        is_there = index_texts_equal(message->protocol, text, kept);
+        is_there = index_texts_equal(message->protocol, index_column_text(find, 0), kept);
     }
     sqlite3_finalize(find);
     return is_there;
@@ -158,22 +156,17 @@ static bool matches(struct index_asking *asking, const struct index_message *mes
 
 /* ---- the list ---- */
 
-/* Threads of a protocol that ignores case are kept in lower case. */
 static void bind_wanted(struct index_asking *asking, sqlite3_stmt *find, enum driver driver) {
     const char *wanted = value_of(asking, options_of_drivers[driver]);
     const struct parley_protocol *protocol = parley_protocols[asking->question->protocol];
-    char room[INDEX_DIGEST_SIZE], lower[INDEX_DIGEST_SIZE];
+    char room[INDEX_DIGEST_SIZE], thread[INDEX_TEXT_MAX];
     if (wanted == NULL) {
         return;
     }
     const struct parley_bytes kept = index_short_text(parley_bytes_of(wanted), room);
-    if (driver == BY_THREAD && protocol->is_thread_caseless && kept.length < sizeof lower) {
-        for (size_t i = 0; i < kept.length; i++) {
-            const char c = kept.data[i];
-            lower[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-        }
-        index_bind_text(find, 1, (struct parley_bytes){lower, kept.length});
-    } else if (driver == BY_THREAD || driver == BY_SENDER) {
+    if (driver == BY_THREAD) {
+        index_bind_text(find, 1, index_thread_text(protocol, kept, thread));
+    } else if (driver == BY_SENDER) {
         index_bind_text(find, 1, kept);
     } else {
         sqlite3_bind_int64(find, 1, index_key(asking->secret, kept));

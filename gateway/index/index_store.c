@@ -12,7 +12,7 @@
 #include <sodium.h>
 #include <sqlite3.h>
 
-enum { SECRET_BYTES = 16, TEXT_MAX = 256, DIGEST_BYTES = 16 };
+enum { SECRET_BYTES = 16, DIGEST_BYTES = 16 };
 
 enum statement {
     ADD_MESSAGE,
@@ -152,22 +152,27 @@ size_t index_store_pending(const struct index_store *store) {
 
 /* ---- texts ---- */
 
-int64_t index_key(const unsigned char secret[SECRET_BYTES], struct parley_bytes text) {
-    unsigned char lower[TEXT_MAX], hash[8];
-    const size_t length = text.length < TEXT_MAX ? text.length : TEXT_MAX;
-    for (size_t i = 0; i < length; i++) {
+static void lower_text(struct parley_bytes text, char *out) {
+    for (size_t i = 0; i < text.length; i++) {
         const char c = text.data[i];
-        lower[i] = (unsigned char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
+        out[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
     }
+}
+
+int64_t index_key(const unsigned char secret[SECRET_BYTES], struct parley_bytes text) {
+    unsigned char hash[8];
+    char lower[INDEX_TEXT_MAX];
+    text.length = text.length < INDEX_TEXT_MAX ? text.length : INDEX_TEXT_MAX;
+    lower_text(text, lower);
     int64_t key;
-    crypto_shorthash(hash, lower, length, secret);
+    crypto_shorthash(hash, (const unsigned char *)lower, text.length, secret);
     memcpy(&key, hash, sizeof key);
     return key & INT64_MAX;
 }
 
 struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_DIGEST_SIZE]) {
     unsigned char digest[DIGEST_BYTES];
-    if (text.length <= TEXT_MAX) {
+    if (text.length <= INDEX_TEXT_MAX) {
         return text;
     }
     crypto_generichash(digest, sizeof digest, (const unsigned char *)text.data, text.length, NULL,
@@ -177,6 +182,21 @@ struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_D
     memcpy(room, prefix, sizeof prefix);
     sodium_bin2hex(room + length, 2 * DIGEST_BYTES + 1, digest, sizeof digest);
     return (struct parley_bytes){room, length + 2 * DIGEST_BYTES};
+}
+
+struct parley_bytes index_thread_text(const struct parley_protocol *protocol,
+                                      struct parley_bytes text, char room[INDEX_TEXT_MAX]) {
+    char digest[INDEX_DIGEST_SIZE];
+    const struct parley_bytes kept = index_short_text(text, digest);
+    if (kept.data == digest) {
+        memcpy(room, digest, kept.length);
+        return (struct parley_bytes){room, kept.length};
+    }
+    if (!protocol->is_thread_caseless || kept.length == 0) {
+        return kept;
+    }
+    lower_text(kept, room);
+    return (struct parley_bytes){room, kept.length};
 }
 
 static void bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text) {
@@ -207,20 +227,6 @@ static void bind_short(sqlite3_stmt *statement, int place, struct parley_bytes t
     char room[INDEX_DIGEST_SIZE];
     const struct parley_bytes kept = index_short_text(text, room);
     bind_text(statement, place, kept.length > 0 ? kept : (struct parley_bytes){0});
-}
-
-static void bind_thread(sqlite3_stmt *statement, int place, const struct parley_protocol *protocol,
-                        struct parley_bytes thread) {
-    char lower[TEXT_MAX];
-    if (!protocol->is_thread_caseless || thread.length > sizeof lower) {
-        bind_short(statement, place, thread);
-        return;
-    }
-    for (size_t i = 0; i < thread.length; i++) {
-        const char c = thread.data[i];
-        lower[i] = (char)(c >= 'A' && c <= 'Z' ? c + ('a' - 'A') : c);
-    }
-    bind_short(statement, place, (struct parley_bytes){lower, thread.length});
 }
 
 static enum parley_status step(struct index_store *store, sqlite3_stmt *statement) {
@@ -274,7 +280,9 @@ static enum parley_status add_message(struct index_store *store, const struct in
                                       sqlite3_int64 pos) {
     static const struct parley_index_entry nothing = {.has_more = false};
     const struct parley_index_entry *entry = row->entry != NULL ? row->entry : &nothing;
+    const struct parley_protocol *protocol = parley_protocols[row->protocol];
     sqlite3_stmt *add = store->statements[ADD_MESSAGE];
+    char thread[INDEX_TEXT_MAX];
     const struct parley_bytes members = {entry->members_length > 0 ? entry->members : NULL,
                                          entry->members_length};
     sqlite3_bind_int64(add, 1, pos);
@@ -284,7 +292,7 @@ static enum parley_status add_message(struct index_store *store, const struct in
     bind_text(add, 5, entry->lane);
     bind_text(add, 6, entry->source);
     bind_keyed(store, add, 7, row->id);
-    bind_thread(add, 9, parley_protocols[row->protocol], entry->thread);
+    bind_short(add, 9, index_thread_text(protocol, entry->thread, thread));
     bind_short(add, 10, entry->sender);
     bind_text(add, 11, entry->agent);
     bind_text(add, 12, entry->time);
@@ -375,7 +383,6 @@ static enum parley_status drop_range(struct index_store *store, sqlite3_int64 fr
 
 static enum parley_status renew(struct index_store *store, unsigned number, const char *created) {
     sqlite3_stmt *set = NULL;
-    PARLEY_TRY(drop_range(store, position(number, 0), position(number + 1, 0)));
     PARLEY_TRY(note(store, sqlite3_prepare_v2(store->file,
                                               "UPDATE streams SET created=?2, next=1, first=1 "
                                               "WHERE stream=?1",
@@ -422,25 +429,6 @@ static enum parley_status create(struct index_store *store, const char *stream, 
     return status;
 }
 
-enum parley_status index_store_place(struct index_store *store, const char *stream,
-                                     unsigned protocol, const char *created,
-                                     struct index_place *out) {
-    bool is_same = true;
-    PARLEY_TRY(index_store_commit(store));
-    PARLEY_TRY(find(store, stream, created, out, &is_same));
-    if (out->number == 0) {
-        PARLEY_TRY(create(store, stream, protocol, created));
-        PARLEY_TRY(find(store, stream, created, out, &is_same));
-    }
-    if (is_same) {
-        return PARLEY_OK;
-    }
-    PARLEY_TRY(run(store, "BEGIN IMMEDIATE"));
-    PARLEY_TRY(renew(store, out->number, created));
-    out->next = 1;
-    return run(store, "COMMIT");
-}
-
 /* ---- retention ---- */
 
 /* The end of the oldest `count` rows before `end`, or `end`. */
@@ -462,7 +450,7 @@ static enum parley_status find_end(struct index_store *store, sqlite3_int64 from
 
 enum parley_status index_store_prune(struct index_store *store, unsigned stream, uint64_t first,
                                      size_t count, bool *out_left) {
-    const sqlite3_int64 from = position(stream, 0), before = position(stream, first);
+    const sqlite3_int64 from = position(stream, 0), before = from + (sqlite3_int64)first;
     sqlite3_int64 end;
     char sql[128];
     PARLEY_TRY(index_store_commit(store));
@@ -475,6 +463,27 @@ enum parley_status index_store_prune(struct index_store *store, unsigned stream,
              (unsigned long long)(uint64_t)(end - from));
     PARLEY_TRY(run(store, sql));
     return run(store, "COMMIT");
+}
+
+/* ---- places ---- */
+
+enum parley_status index_store_place(struct index_store *store, const char *stream,
+                                     unsigned protocol, const char *created, size_t count,
+                                     struct index_place *out) {
+    bool is_same = true;
+    PARLEY_TRY(index_store_commit(store));
+    PARLEY_TRY(find(store, stream, created, out, &is_same));
+    if (out->number == 0) {
+        PARLEY_TRY(create(store, stream, protocol, created));
+        PARLEY_TRY(find(store, stream, created, out, &is_same));
+    }
+    if (is_same) {
+        return PARLEY_OK;
+    }
+    out->next = 1;
+    PARLEY_TRY(index_store_prune(store, out->number, UINT64_C(1) << INDEX_SEQUENCE_BITS, count,
+                                 &out->is_left));
+    return out->is_left ? PARLEY_OK : renew(store, out->number, created);
 }
 
 enum parley_status index_store_first(struct index_store *store, unsigned stream, uint64_t *out) {

@@ -17,6 +17,7 @@ struct index_store;
 struct index_place {
     unsigned number;
     uint64_t next; /* the first sequence that was not read so far */
+    bool is_left;  /* rows of an earlier stream of this name are: find it again, until none is */
 };
 
 /* The type of a message that is not valid, or of no type of its protocol. */
@@ -48,9 +49,9 @@ void index_store_close(struct index_store *store);
 /* These return PARLEY_E_IO, after which the store is of no use: see index_store_is_damaged. */
 
 /* Finds the place of a stream. One that was created at another time is another stream: the rows of
- * the old one are removed. */
+ * the old one are removed, at most `count` of them at once. */
 enum parley_status index_store_place(struct index_store *store, const char *stream,
-                                     unsigned protocol, const char *created,
+                                     unsigned protocol, const char *created, size_t count,
                                      struct index_place *out) PARLEY_MUST_CHECK;
 /* Writes a row, in a transaction that lasts until index_store_commit. */
 enum parley_status index_store_add(struct index_store *store,
@@ -76,6 +77,12 @@ bool index_store_is_damaged(const struct index_store *store);
  * Owns: borrows `text`, or `room`. */
 #define INDEX_DIGEST_SIZE 37
 struct parley_bytes index_short_text(struct parley_bytes text, char room[INDEX_DIGEST_SIZE]);
+
+/* A thread's text as it is kept: in lower case where its protocol ignores case.
+ * Owns: borrows `text`, or `room`. */
+#define INDEX_TEXT_MAX 256
+struct parley_bytes index_thread_text(const struct parley_protocol *protocol,
+                                      struct parley_bytes text, char room[INDEX_TEXT_MAX]);
 
 /* The key of a text under the file's own secret; texts that differ in case have the same. */
 int64_t index_key(const unsigned char secret[16], struct parley_bytes text);

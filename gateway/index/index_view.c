@@ -7,7 +7,6 @@
 
 #include <inttypes.h>
 #include <stdio.h>
-#include <stdlib.h>
 
 #include "index_asking.h"
 #include "reactor.h"
@@ -26,24 +25,11 @@ static void read_secret(struct index_asking *asking) {
     sqlite3_finalize(find);
 }
 
-/* `after`: STREAM:SEQUENCE, or a resume token STREAM:CREATED:SEQUENCE. */
-static bool is_behind(const char *after, const char *stream, uint64_t next) {
-    const size_t length = strlen(stream);
-    const char *last = strrchr(after, ':');
-    return strncmp(after, stream, length) == 0 && after[length] == ':' && last != NULL &&
-           strtoull(last + 1, NULL, 10) >= next;
-}
-
-static bool is_known(const char *after, const char *stream) {
-    const size_t length = strlen(stream);
-    return strncmp(after, stream, length) == 0 && after[length] == ':';
-}
-
 /* Up to where the streams of the protocols asked are indexed. */
 static void read_progress(struct index_asking *asking, char progress[INDEX_PROGRESS_MAX]) {
     const struct index_question *question = asking->question;
-    const char *after = question->values[INDEX_AFTER];
-    bool has_stream = after == NULL;
+    const struct stream_token *after = &question->after;
+    bool has_after = question->values[INDEX_AFTER] == NULL;
     size_t length = 0;
     sqlite3_stmt *find =
         index_prepare(asking, "SELECT name, next, protocol FROM streams ORDER BY stream");
@@ -58,13 +44,11 @@ static void read_progress(struct index_asking *asking, char progress[INDEX_PROGR
             length += (size_t)snprintf(progress + length, INDEX_PROGRESS_MAX - length,
                                        "%s%s:%" PRIu64, length > 0 ? "," : "", name, next - 1);
         }
-        has_stream = has_stream || is_known(after, name);
-        if (after != NULL && is_behind(after, name, next)) {
-            asking->answered = INDEX_BEHIND;
-        }
+        has_after = has_after || (parley_bytes_equal(after->stream, parley_bytes_of(name)) &&
+                                  after->sequence < next);
     }
     sqlite3_finalize(find);
-    if (!has_stream && asking->answered == INDEX_ANSWERED) {
+    if (!has_after && asking->answered == INDEX_ANSWERED) {
         asking->answered = INDEX_BEHIND;
     }
 }

@@ -9,6 +9,7 @@
 #include <parley/message.h>
 
 #include "channel.h"
+#include "stream_query.h"
 
 struct sqlite3;
 
@@ -41,6 +42,7 @@ struct index_question {
     const char *own;                /* the only agent whose private messages are shown; NULL: all */
     const char *values[INDEX_OPTION_COUNT]; /* as they were given; NULL: not */
     int64_t since_ms, until_ms;             /* of storage */
+    struct stream_token after;              /* what values[INDEX_AFTER] names, if it is given */
     size_t limit;
     bool is_lines; /* NDJSON */
 };

@@ -98,6 +98,11 @@ describe('an index', () => {
     assertProblem(await get(server, '/v1/vlp/messages?limit=1001'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?since=now'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?cursor=x'), 400, 'invalid-parameter');
+    for (const place of ['VLP', 'VLP:', 'VLP:x', 'VLP:0', 'VLP:1x', 'VLP:1:2', 'VLP:1,VLP:2']) {
+      const refused = await get(server, `/v1/vlp/messages?after=${place}`);
+      assertProblem(refused, 400, 'invalid-parameter');
+      assert.match(refused.json.detail, /STREAM:SEQUENCE/);
+    }
     assertProblem(await get(server, '/v1/trace'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?after=VLP:999999'), 503, 'index-behind');
     assertProblem(await get(server, '/v1/vlp/messages', { headers: { accept: 'text/html' } }), 406, 'not-acceptable');
@@ -170,6 +175,28 @@ describe('an index of a stream whose last message was removed', () => {
     await until('nothing is left to read', async () =>
       /^parley_index_lag_messages 0$/m.test((await get(server, '/metrics')).text));
     assert.equal((await list(server, '/v1/vlp/messages')).json.items.length, 1);
+  });
+});
+
+describe('an index of a stream that was created again while it was stopped', () => {
+  it('forgets the old one', async (t) => {
+    const data = temporaryFolder();
+    const args = ['--index', 'on'];
+    const first = await parleyFor(t, { data, args });
+    const place = await send(first, Array.from({ length: 5000 }, () => claim()));
+    await list(first, `/v1/vlp/messages?limit=1&after=${place}&${PATIENT}`);
+    await first.stop();
+    const second = await parleyFor(t, { data });
+    const manager = await (await natsClient(t, embeddedUrl(second))).jetstreamManager();
+    await manager.streams.delete('VLP');
+    await second.stop();
+    const server = await parleyFor(t, { data, args });
+    const sent = claim();
+    await send(server, [sent]);
+    await until('only the new one is listed', async () => {
+      const { json } = await get(server, '/v1/vlp/messages');
+      return json.items?.length === 1 && json.items[0].id === sent.id;
+    });
   });
 });
 

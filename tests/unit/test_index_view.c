@@ -49,7 +49,8 @@ static void add_examples(struct index_store *store, const struct channel *channe
     uint64_t sequence = 0;
     assert_int_equal(parley_schema_create(channel->protocol, &schema), PARLEY_OK);
     index_reader_init(&reader, schema, channel);
-    assert_int_equal(index_store_place(store, channel->stream, protocol, "now", &place), PARLEY_OK);
+    assert_int_equal(index_store_place(store, channel->stream, protocol, "now", 1, &place),
+                     PARLEY_OK);
     for (size_t round = 0; round < ROUNDS; round++) {
         const struct parley_example *example = channel->protocol->examples;
         for (; example->name != NULL; example++) {
@@ -292,13 +293,38 @@ static void test_a_trace_spans_the_protocols_that_may_be_read(void **state) {
     parley_buffer_finish(&out);
 }
 
+/* Keys ignore case; the ids of VLP do not, and those of Round Table do. */
+static void test_a_trace_compares_ids_as_their_protocol_does(void **state) {
+    static const struct {
+        unsigned protocol;
+        const char *id;
+        bool is_found;
+    } cases[] = {{VLP, "MSG-claim-001", true},
+                 {VLP, "msg-claim-001", false},
+                 {ROUNDTABLE, "550E8400-E29B-41D4-A716-446655440000", true}};
+    struct parley_buffer out;
+    (void)state;
+    parley_buffer_init(&out);
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct index_question question = question_of("trace", cases[i].protocol);
+        question.values[INDEX_ID] = cases[i].id;
+        assert_int_equal(ask(&question, &out), INDEX_ANSWERED);
+        if ((count(out.data, "\"specversion\"") > 0) != cases[i].is_found) {
+            fail_msg("%s: %.300s", cases[i].id, out.data);
+        }
+    }
+    parley_buffer_finish(&out);
+}
+
+#define TOKEN "VLP:2026-01-01T00:00:00Z:"
+
 static void test_what_is_not_indexed_so_far_is_behind(void **state) {
     static const struct {
         const char *after;
         enum index_answered wanted;
-    } cases[] = {{"VLP:1", INDEX_ANSWERED},     {"VLP:350", INDEX_ANSWERED},
-                 {"VLP:351", INDEX_BEHIND},     {"VLP:now:350", INDEX_ANSWERED},
-                 {"VLP:now:351", INDEX_BEHIND}, {"BRENNER:1", INDEX_BEHIND},
+    } cases[] = {{"VLP:1", INDEX_ANSWERED},   {"VLP:350", INDEX_ANSWERED},
+                 {"VLP:351", INDEX_BEHIND},   {TOKEN "350", INDEX_ANSWERED},
+                 {TOKEN "351", INDEX_BEHIND}, {"BRENNER:1", INDEX_BEHIND},
                  {"NOPE:1", INDEX_BEHIND}};
     struct parley_buffer out;
     (void)state;
@@ -306,11 +332,27 @@ static void test_what_is_not_indexed_so_far_is_behind(void **state) {
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         struct index_question question = question_of("messages", VLP);
         question.values[INDEX_AFTER] = cases[i].after;
+        assert_true(stream_place_parse(cases[i].after, &question.after));
         if (ask(&question, &out) != cases[i].wanted) {
             fail_msg("%s", cases[i].after);
         }
     }
     parley_buffer_finish(&out);
+}
+
+static void test_a_place_is_of_a_stream_and_a_sequence(void **state) {
+    static const char *const wrong[] = {
+        "",        "VLP",       "VLP:",        ":1",
+        "VLP:x",   "VLP:0",     "VLP:-1",      "VLP:1x",
+        "VLP: 1",  "VLP:1:2",   "VLP:1,VLP:2", TOKEN,
+        TOKEN "x", TOKEN "1:2", "VLP:now:1",   "VLP:99999999999999999999"};
+    struct stream_token place;
+    (void)state;
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        if (stream_place_parse(wrong[i], &place)) {
+            fail_msg("%s", wrong[i]);
+        }
+    }
 }
 
 static void test_lines_end_with_the_cursor(void **state) {
@@ -338,7 +380,9 @@ int main(void) {
         cmocka_unit_test(test_a_cursor_of_another_list_is_refused),
         cmocka_unit_test(test_private_messages_are_those_of_their_agent),
         cmocka_unit_test(test_a_trace_spans_the_protocols_that_may_be_read),
+        cmocka_unit_test(test_a_trace_compares_ids_as_their_protocol_does),
         cmocka_unit_test(test_what_is_not_indexed_so_far_is_behind),
+        cmocka_unit_test(test_a_place_is_of_a_stream_and_a_sequence),
         cmocka_unit_test(test_lines_end_with_the_cursor),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);

@@ -240,6 +240,19 @@ bool stream_token_find(const char *text, const char *stream, struct stream_token
     return false;
 }
 
+bool stream_place_parse(const char *text, struct stream_token *out) {
+    const struct parley_bytes whole = parley_bytes_of(text);
+    const char *colon = strchr(text, ':');
+    if (colon == NULL || colon == text) {
+        return false;
+    }
+    struct parley_bytes number = parley_bytes_of(colon + 1);
+    *out = (struct stream_token){.stream = {text, (size_t)(colon - text)}};
+    const bool is_number = take_number(&number, &out->sequence) && number.length == 0;
+    return is_number ? out->sequence > 0 && out->sequence < UINT64_MAX
+                     : parse_token_part(whole, out);
+}
+
 bool stream_list_has(const char *list, struct parley_bytes value) {
     while (list != NULL) {
         if (parley_bytes_equal(stream_list_next(&list), value)) {

@@ -115,6 +115,10 @@ struct stream_token {
  * Returns: false when there is none. */
 bool stream_token_find(const char *text, const char *stream, struct stream_token *out);
 
+/* The place of a message: STREAM:SEQUENCE, `created` then empty, or the resume token of one stream.
+ * Owns: out borrows from `text`. */
+bool stream_place_parse(const char *text, struct stream_token *out);
+
 /* An RFC 3339 date-time as Unix time in nanoseconds, cut to what 64 bits hold from 1970 on. A
  * blank before the offset counts as a `+` that was not percent-encoded. */
 bool stream_time_parse(struct parley_bytes text, int64_t *out_ns);
