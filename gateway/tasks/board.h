@@ -193,7 +193,8 @@ struct board_filter {
     struct board_names errors; /* with which it has failed */
     size_t attempt;            /* how often it was given to an agent; 0: any */
     enum board_lapse { BOARD_LAPSED_OR_NOT, BOARD_LAPSED, BOARD_NOT_LAPSED } lapse;
-    double before; /* it was requested before this time, Unix time; 0: any */
+    double before;     /* it was requested before this time, Unix time; 0: any */
+    double due_before; /* its deadline was before this time, and it has not ended; 0: any */
 };
 
 /* Appends the items that pass, the newest first, at most `limit`, separated by commas.

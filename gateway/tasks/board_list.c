@@ -59,17 +59,29 @@ static bool has_lapse(const struct parley_task *what, enum board_lapse lapse) {
     return lapse == BOARD_LAPSED_OR_NOT || what->has_lapsed == (lapse == BOARD_LAPSED);
 }
 
-static bool is_before(const struct parley_task *what, double before) {
+static bool is_before(struct parley_bytes time, double before) {
     double at;
-    return before == 0 || (what->requested_at.data != NULL &&
-                           text_unix_time(what->requested_at, &at) && at < before);
+    return time.data != NULL && text_unix_time(time, &at) && at < before;
+}
+
+/* What nobody had claimed by then has expired: it was not done either. */
+static bool has_not_ended(const struct board *board, const char *state) {
+    return strcmp(state, board->kind->expired) == 0 ||
+           has_state(board, state, board->kind->open_states);
+}
+
+static bool has_times(const struct board *board, const struct parley_task *what,
+                      const struct board_filter *filter) {
+    return (filter->before == 0 || is_before(what->requested_at, filter->before)) &&
+           (filter->due_before == 0 ||
+            (has_not_ended(board, what->state) && is_before(what->deadline, filter->due_before)));
 }
 
 static bool passes(const struct board *board, const struct parley_task *what,
                    const struct board_filter *filter) {
     return (filter->attempt == 0 || what->attempt == filter->attempt) &&
            has_lapse(what, filter->lapse) && has_name(&filter->errors, what->error) &&
-           is_before(what, filter->before) && has_state(board, what->state, filter->states) &&
+           has_times(board, what, filter) && has_state(board, what->state, filter->states) &&
            has_name(&filter->domains, what->domain) && has_name(&filter->holders, what->holder) &&
            has_name(&filter->from, what->from) &&
            has_priority(what->has_priority, what->priority, filter->priorities);

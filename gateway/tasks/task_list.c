@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "board.h"
+#include "clock_and_ids.h"
 #include "problem.h"
+#include "quantity.h"
 #include "query_options.h"
 #include "text.h"
 #include "tasks.h"
@@ -21,6 +23,7 @@ enum {
     LOOK_MS = 10,
     PATIENCE_MS = 5000
 };
+#define OVERDUE_MAX_MS (INT64_C(30) * 86400 * 1000)
 
 struct listing {
     struct gateway *gateway;
@@ -31,6 +34,8 @@ struct listing {
     struct board_filter filter; /* borrows from the request, and from here */
     struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX], errors[NAMES_MAX];
     size_t limit;
+    bool is_overdue;            /* only what is past its deadline … */
+    int64_t overdue_ms;         /* … for longer than that */
     struct reactor_timer timer; /* until the board is current */
     int64_t patient_until_ms;
 };
@@ -90,6 +95,14 @@ static bool set_lapse(struct listing *listing, const char *value) {
     return is_true || strcmp(value, "false") == 0;
 }
 
+/* A time in milliseconds: deadlines are compared with it when the list is made. */
+static bool set_overdue(struct listing *listing, const char *value) {
+    listing->is_overdue = true;
+    listing->overdue_ms = 0;
+    return strcmp(value, "true") == 0 || (quantity_read_duration(value, &listing->overdue_ms) &&
+                                          listing->overdue_ms <= OVERDUE_MAX_MS);
+}
+
 /* The rows in task_list_options. */
 enum option {
     OPTION_STATE,
@@ -100,6 +113,7 @@ enum option {
     OPTION_ATTEMPT,
     OPTION_CODE,
     OPTION_LAPSED,
+    OPTION_OVERDUE,
     OPTION_LIMIT
 };
 
@@ -122,6 +136,8 @@ static bool set_option(void *context, size_t number, const char *value) {
         return query_option_list(value, add_error, listing);
     case OPTION_LAPSED:
         return set_lapse(listing, value);
+    case OPTION_OVERDUE:
+        return set_overdue(listing, value);
     case OPTION_LIMIT:
         return query_option_count(value, LIMIT_MAX, &listing->limit);
     }
@@ -133,6 +149,10 @@ static bool set_option(void *context, size_t number, const char *value) {
 static void answer(struct listing *listing) {
     struct parley_buffer text;
     bool has_more;
+    if (listing->is_overdue) {
+        const int64_t before_ms = clock_now_seconds() * 1000 - listing->overdue_ms;
+        listing->filter.due_before = (double)before_ms / 1000;
+    }
     parley_buffer_init(&text);
     parley_buffer_text(&text, "{\"items\":[");
     text.has_failed |=

@@ -30,6 +30,10 @@ const struct parley_option_help task_list_options[] = {
      "true: only tasks whose holder was not heard of for as long as it holds them; false: only "
      "others.",
      "`true` or `false`", "{\"type\":\"boolean\"}"},
+    {"overdue",
+     "true: only tasks that have not ended by their deadline, claimed or not; a duration: that are "
+     "past it for longer.",
+     "`true`, or a duration such as 15m (ms, s, m, h, d; 30d at most)", "{\"type\":\"string\"}"},
     {"limit", "How many tasks the answer has at most (100).", "an integer from 1 to 1000",
      "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"},
     {NULL, NULL, NULL, NULL},

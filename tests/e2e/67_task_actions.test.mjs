@@ -349,12 +349,41 @@ describe('a list of tasks', () => {
       ['lapsed=true', []],
       ['lapsed=false', [cancelled, failed, held, open]],
       ['lapsed=false&attempt=1&state=claimed', [held]],
+      ['overdue=true', []],
     ]) {
       assert.deepEqual((await boardOf(its.parley, `?${query}`)).map(({ id }) => id), ids, query);
     }
-    for (const query of ['attempt=0', 'attempt=101', 'attempt=x', 'lapsed=', 'lapsed=yes', 'code=']) {
+    for (const query of ['attempt=0', 'attempt=101', 'attempt=x', 'lapsed=', 'lapsed=yes', 'code=', 'overdue=', 'overdue=false', 'overdue=5', 'overdue=31d', 'overdue=-1m']) {
       assertProblem(await get(its.parley, `/v1/roundtable/tasks?${query}`), 400, 'invalid-parameter');
     }
+  });
+});
+
+describe('a task that is not done by its deadline', () => {
+  const its = useParley();
+
+  it('is overdue, claimed or not, until it has ended', async () => {
+    const hourAgo = new Date(Date.now() - 3_600_000).toISOString();
+    const late = { timestamp: hourAgo, ttl: 600 };
+    const inTime = await request(its.parley);
+    const open = await request(its.parley, late);
+    const held = await request(its.parley, { ttl: 1 });
+    await hold(its.parley, held, 'worker');
+    const ids = async (query) => (await boardOf(its.parley, `?${query}`)).map(({ id }) => id);
+    await until('the deadline of the second is past', async () => (await ids('overdue=true')).length === 2);
+    for (const [query, wanted] of [
+      ['overdue=true', [held, open]],
+      ['overdue=0', [held, open]],
+      ['overdue=40m', [open]],
+      ['overdue=2h', []],
+      ['overdue=true&state=claimed', [held]],
+      ['overdue=true&state=expired', [open]],
+      ['limit=10', [held, open, inTime]],
+    ]) {
+      assert.deepEqual(await ids(query), wanted, query);
+    }
+    await fail(its.parley, held);
+    assert.deepEqual(await ids('overdue=true'), [open]);
   });
 });
 

@@ -130,29 +130,57 @@ static void write_turn_cases(struct world *world) {
     world_write(world, 4, ".end", "{\"state\":\"failed\",\"error\":\"timeout\",\"seq\":9}");
 }
 
+static void assert_selects(struct world *world, const struct board_filter *filter, size_t row,
+                           const char *numbers) {
+    char ids[4][BOARD_ID_MAX], got[40] = "";
+    struct board_selection selection = {.ids = ids, .max = 4};
+    assert_int_equal(board_select(world->board, filter, &selection), PARLEY_OK);
+    assert_true(selection.is_over);
+    assert_int_equal(selection.count, selection.matched);
+    for (size_t at = 0; at < selection.count; at++) {
+        const size_t length = strlen(got);
+        snprintf(got + length, sizeof got - length, "%s%lu", at > 0 ? " " : "",
+                 strtoul(ids[at] + 24, NULL, 10));
+    }
+    if (strcmp(got, numbers) != 0) {
+        fail_msg("row %zu: %s, not %s", row, got, numbers);
+    }
+}
+
 static void test_a_selection_has_what_its_filter_chooses(void **state) {
     struct world *world = *state;
     write_turn_cases(world);
     for (size_t i = 0; i < sizeof turn_cases / sizeof turn_cases[0]; i++) {
         const struct turn_case *row = &turn_cases[i];
         struct parley_bytes items[4];
-        char ids[4][BOARD_ID_MAX], got[40] = "";
-        struct board_selection selection = {.ids = ids, .max = 4};
         const struct board_filter filter = {.attempt = row->attempt,
                                             .lapse = row->lapse,
                                             .before = row->before,
                                             .errors = names_of(row->errors, items)};
-        assert_int_equal(board_select(world->board, &filter, &selection), PARLEY_OK);
-        assert_true(selection.is_over);
-        assert_int_equal(selection.count, selection.matched);
-        for (size_t at = 0; at < selection.count; at++) {
-            const size_t length = strlen(got);
-            snprintf(got + length, sizeof got - length, "%s%lu", at > 0 ? " " : "",
-                     strtoul(ids[at] + 24, NULL, 10));
-        }
-        if (strcmp(got, row->numbers) != 0) {
-            fail_msg("row %zu: %s, not %s", i, got, row->numbers);
-        }
+        assert_selects(world, &filter, i, row->numbers);
+    }
+}
+
+static void test_what_has_not_ended_by_its_deadline_is_overdue_claimed_or_not(void **state) {
+    static const struct {
+        double due_before; /* Unix time */
+        const char *numbers;
+    } rows[] = {
+        {0, "1 2 3 4"},      {4102444800, "1 2 3"}, /* 2100-01-01 */
+        {1893456000, "2 3"},                        /* 2030-01-01 */
+        {1577836801, "2"},                          /* a second after that of 2 */
+        {1577836800, ""},                           /* its deadline itself */
+    };
+    struct world *world = *state;
+    world_request(world, 1, "a.x normal");
+    world_request_until(world, 2, "a.x normal", "2020-01-01T00:00:00Z");
+    world_request_until(world, 3, "a.x normal", "2020-01-02T00:00:00Z");
+    world_claim(world, 3, "percival", "c3");
+    world_request_until(world, 4, "a.x normal", "2020-01-01T00:00:00Z");
+    world_fail(world, 4, "2020-01-01T00:00:00Z");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct board_filter filter = {.due_before = rows[i].due_before};
+        assert_selects(world, &filter, i, rows[i].numbers);
     }
 }
 
@@ -207,6 +235,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         BOARD_TEST(test_filters_choose_what_is_listed),
         BOARD_TEST(test_a_selection_has_what_its_filter_chooses),
+        BOARD_TEST(test_what_has_not_ended_by_its_deadline_is_overdue_claimed_or_not),
         BOARD_TEST(test_a_selection_counts_what_it_has_no_room_for_and_goes_on_where_it_was),
         BOARD_TEST(test_an_item_has_every_member),
     };
