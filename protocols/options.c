@@ -21,6 +21,15 @@ static const struct parley_option fix = {
              "the fixed `message` and what was `applied`. Messages in JSON only.",
              "true or false", "{\"type\":\"boolean\"}"}};
 
+static const char *const details[] = {"full", "short", NULL};
+
+static const struct parley_option violations = {
+    .help = {"violations",
+             "`short` leaves `hint` and `expected` out of a violation that has a `fix`.",
+             "full or short", "{\"type\":\"string\",\"enum\":[\"full\",\"short\"]}"},
+    .type = PARLEY_OPTION_CHOICE,
+    .choices = details};
+
 static const struct parley_option agent = {
     .help = {"agent",
              "The agent that the message belongs to. With it, the same bytes sent again are "
@@ -61,9 +70,10 @@ static const struct parley_option *find(const struct parley_protocol *protocol, 
 
 /* Those that concern messages of every protocol come first. */
 static const struct parley_option *find_any(const char *name) {
-    return strcmp(name, stamp.help.name) == 0 ? &stamp
-           : strcmp(name, fix.help.name) == 0 ? &fix
-                                              : find(NULL, name);
+    return strcmp(name, stamp.help.name) == 0        ? &stamp
+           : strcmp(name, fix.help.name) == 0        ? &fix
+           : strcmp(name, violations.help.name) == 0 ? &violations
+                                                     : find(NULL, name);
 }
 
 const struct parley_option_help *parley_option_help(const char *name) {
@@ -129,6 +139,8 @@ enum parley_option_result parley_options_set(struct parley_options *options,
         options->stamp = read_value.is_on;
     } else if (option == &fix) {
         options->fix = read_value.is_on ? PARLEY_FIX_SAFELY : PARLEY_FIX_NOTHING;
+    } else if (option == &violations) {
+        options->has_short_violations = read_value.number != 0;
     } else if (option == &agent) {
         options->agent = read_value.text;
     } else if (place != NULL) {

@@ -32,10 +32,13 @@ struct parley_finding {
     struct parley_position
         body_at; /* inside a member's text (Markdown in JSON): the position in that text */
 
-    /* What its fix is made from (parley/fix.h).  Owns: borrowed from the message. */
-    const struct schema_check *check; /* the row that is broken; NULL: it has no fix */
-    struct parley_value value;        /* what was found; PARLEY_ABSENT: nothing, or the row is over
-                                         several members */
+    /* What its fix (parley/fix.h) and what it expects are made from.  Owns: borrowed from the
+     * message. */
+    const struct schema_check *check; /* the row that is broken; NULL: code has found it */
+    bool is_encoded; /* it is inside a value that the message has encoded, which no patch reaches */
+    bool is_missing; /* the row is over several members, and the one at `path` is missing */
+    struct parley_value value; /* what was found; PARLEY_ABSENT: nothing, or the row is over
+                                  several members, or is_encoded: its text is gone */
     struct parley_bytes stray; /* a key that the missing member seems to have; data NULL: none */
 
     /* Private to the engine: the offset in the text, the order in the table and of discovery, and
@@ -56,6 +59,7 @@ struct parley_findings {
     size_t omitted_count; /* beyond PARLEY_FINDINGS_MAX; warnings give way to errors */
     size_t warning_count; /* private: of the kept ones */
     unsigned discovered_count;
+    bool is_short;                /* where there is a fix, hint and expected are not written */
     bool has_error;               /* at least one of severity error: the message is invalid */
     uint32_t omitted_error_types; /* private: the types for which an error was omitted */
 };
@@ -64,6 +68,11 @@ struct parley_findings {
  * or "byte 17".  `at`.line != 0. */
 void parley_position_write(struct parley_position at, struct parley_buffer *out);
 void parley_position_describe(struct parley_position at, struct parley_buffer *out);
+
+/* Appends `member` and what the value should have been, as a JSON Schema of one line
+ * (docs/api.md#expected); nothing if the row does not say. */
+void parley_finding_write_expected(const struct parley_finding *finding, const char *member,
+                                   struct parley_buffer *out);
 
 /* Appends a JSON array of the violations, in the order of the rule table (docs/api.md#violations).
  */

@@ -14,8 +14,9 @@
 struct parley_options {
     bool stamp; /* fill absent id, protocol, version and timestamp */
     enum parley_fixing fix;
-    const char *agent; /* whose message it is, if messages name no sender; or NULL */
-    const char *now;   /* for stamp: RFC 3339 in UTC */
+    bool has_short_violations; /* where there is a fix, a violation has neither hint nor expected */
+    const char *agent;         /* whose message it is, if messages name no sender; or NULL */
+    const char *now;           /* for stamp: RFC 3339 in UTC */
     int64_t
         now_seconds; /* Unix time, for stamp and for deadlines; 0 if deadlines are not checked */
     const char *fresh_id;       /* for stamp: a new UUID */

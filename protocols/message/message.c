@@ -221,6 +221,7 @@ static enum parley_status check(struct parley_message *message, struct parley_by
         PARLEY_TRY(message->protocol->validate(message));
     }
     PARLEY_TRY(check_speaker(message));
+    message->findings.is_short = options->has_short_violations;
     return escalate(message);
 }
 

@@ -214,17 +214,28 @@ static void write_position(struct parley_buffer *out, const char *member,
     }
 }
 
-/* `memory`: for the value of the fix. */
 static void write_fix(struct parley_buffer *out, const struct parley_finding *finding,
-                      struct parley_buffer *memory) {
+                      const struct parley_fix *fix) {
+    parley_buffer_text(out, fix->is_safe ? ",\"fix\":{\"safe\":true,\"patch\":"
+                                         : ",\"fix\":{\"safe\":false,\"patch\":");
+    parley_fix_write_patch(finding, fix, out);
+    parley_buffer_char(out, '}');
+}
+
+/* What makes it right, by words and by data.  `memory`: for the value of the fix. */
+static void write_remedy(struct parley_buffer *out, const struct parley_finding *finding,
+                         bool is_short, struct parley_buffer *memory) {
     struct parley_fix fix;
     parley_fix_of(finding, memory, &fix);
     out->has_failed |= memory->has_failed;
-    if (fix.kind != PARLEY_FIX_NONE) {
-        parley_buffer_text(out, fix.is_safe ? ",\"fix\":{\"safe\":true,\"patch\":"
-                                            : ",\"fix\":{\"safe\":false,\"patch\":");
-        parley_fix_write_patch(finding, &fix, out);
-        parley_buffer_char(out, '}');
+    const bool has_fix = fix.kind != PARLEY_FIX_NONE;
+    if (!has_fix || !is_short) {
+        parley_buffer_text(out, ",\"hint\":");
+        parley_buffer_json(out, parley_bytes_of(finding->hint));
+        parley_finding_write_expected(finding, ",\"expected\":", out);
+    }
+    if (has_fix) {
+        write_fix(out, finding, &fix);
     }
 }
 
@@ -244,9 +255,7 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
         write_position(out, ",\"body_at\":", finding->body_at);
         parley_buffer_text(out, ",\"message\":");
         parley_buffer_json(out, parley_bytes_of(finding->message));
-        parley_buffer_text(out, ",\"hint\":");
-        parley_buffer_json(out, parley_bytes_of(finding->hint));
-        write_fix(out, finding, &memory);
+        write_remedy(out, finding, findings->is_short, &memory);
         parley_buffer_char(out, '}');
     }
     parley_buffer_finish(&memory);

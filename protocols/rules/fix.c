@@ -431,7 +431,7 @@ static bool add(const struct parley_finding *finding, struct parley_buffer *memo
 void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *memory,
                    struct parley_fix *out) {
     *out = (struct parley_fix){.kind = PARLEY_FIX_NONE};
-    if (finding->check == NULL) {
+    if (finding->check == NULL || finding->is_encoded) {
         return;
     }
     const struct parley_place *place = finding->check->place;

@@ -112,6 +112,7 @@ static const struct {
 } kinds_of_json[] = {
     {PARLEY_STRING, "string"},   {PARLEY_NUMBER, "number"}, {PARLEY_INTEGER, "integer"},
     {PARLEY_BOOLEAN, "boolean"}, {PARLEY_OBJECT, "object"}, {PARLEY_ARRAY, "array"},
+    {PARLEY_NULL, "null"},
 };
 #define KINDS_OF_JSON (sizeof kinds_of_json / sizeof kinds_of_json[0])
 
@@ -128,7 +129,10 @@ static void write_choices(struct writer *writer, const struct parley_place *plac
     for (size_t i = 0; place->choices[i] != NULL; i++) {
         writer_short_item(writer, parley_bytes_of(place->choices[i]));
     }
-    parley_buffer_text(writer->out, is_nullable ? ", null]" : "]");
+    if (is_nullable) {
+        writer_short_null(writer);
+    }
+    parley_buffer_char(writer->out, ']');
 }
 
 #define HEX(count) "[0-9A-Fa-f]{" #count "}"
@@ -156,9 +160,18 @@ static void write_string(struct writer *writer, const struct parley_place *place
         writer_text(writer, "pattern", "([Zz]|[+-]00:00)$");
         break;
     case PARLEY_UUID:
+        if (writer->is_fragment) {
+            writer_text(writer, "format", "uuid");
+            break;
+        }
         writer_text(writer, "pattern", "^" HEX(8) "-" HEX(4) "-" HEX(4) "-" HEX(4) "-" HEX(12) "$");
         break;
     case PARLEY_UUID4:
+        if (writer->is_fragment) {
+            writer_text(writer, "format", "uuid");
+            writer_text(writer, "pattern", "^.{14}4.{4}[89ABab]");
+            break;
+        }
         writer_text(writer, "pattern",
                     "^" HEX(8) "-" HEX(4) "-4" HEX(3) "-[89ABab]" HEX(3) "-" HEX(12) "$");
         break;
@@ -248,19 +261,39 @@ static void write_items(struct writer *writer, const struct schema_node *node) {
     }
 }
 
-/* A value of one kind, named `type` in JSON Schema, or null.  `node` NULL: without its content. */
-static void write_kind(struct writer *writer, unsigned kind, const char *type, bool is_nullable,
-                       const struct parley_place *place, const struct schema_node *node) {
+void writer_types(struct writer *writer, unsigned kinds) {
+    const bool is_one = (kinds & (kinds - 1)) == 0;
     writer_keyword(writer, "type");
-    parley_buffer_format(writer->out, is_nullable ? "[\"%s\", \"null\"]" : "\"%s\"", type);
-    if (kind == PARLEY_STRING && place != NULL) {
-        write_string(writer, place, is_nullable);
+    parley_buffer_text(writer->out, is_one ? "" : "[");
+    for (size_t i = 0; i < KINDS_OF_JSON; i++) {
+        if ((kinds & kinds_of_json[i].kind) != 0 && is_one) {
+            parley_buffer_json(writer->out, parley_bytes_of(kinds_of_json[i].type));
+        } else if ((kinds & kinds_of_json[i].kind) != 0) {
+            writer_short_item(writer, parley_bytes_of(kinds_of_json[i].type));
+        }
     }
-    if ((kind == PARLEY_NUMBER || kind == PARLEY_INTEGER) && place != NULL) {
+    parley_buffer_text(writer->out, is_one ? "" : "]");
+}
+
+void writer_constraint(struct writer *writer, unsigned kinds, const struct parley_place *place) {
+    if ((kinds & PARLEY_STRING) != 0) {
+        write_string(writer, place, (kinds & PARLEY_NULL) != 0);
+    }
+    if ((kinds & (PARLEY_NUMBER | PARLEY_INTEGER)) != 0) {
         write_number(writer, place);
     }
-    if (kind == PARLEY_ARRAY && place != NULL && place->constraint == PARLEY_MIN_ITEMS) {
+    if ((kinds & PARLEY_ARRAY) != 0 && place->constraint == PARLEY_MIN_ITEMS) {
         writer_number(writer, "minItems", place->minimum);
+    }
+}
+
+/* A value of one kind, or null.  `node` NULL: without its content. */
+static void write_kind(struct writer *writer, unsigned kind, bool is_nullable,
+                       const struct parley_place *place, const struct schema_node *node) {
+    const unsigned kinds = kind | (is_nullable ? (unsigned)PARLEY_NULL : 0);
+    writer_types(writer, kinds);
+    if (place != NULL) {
+        writer_constraint(writer, kinds, place);
     }
     if (kind == PARLEY_ARRAY && node != NULL) {
         write_items(writer, node);
@@ -279,10 +312,10 @@ static void write_each_kind(struct writer *writer, unsigned kinds, const struct 
     writer_keyword(writer, "anyOf");
     writer_open(writer, '[');
     for (size_t i = 0; i < KINDS_OF_JSON; i++) {
-        if ((kinds & kinds_of_json[i].kind) != 0) {
+        if ((kinds & ~(unsigned)PARLEY_NULL & kinds_of_json[i].kind) != 0) {
             writer_item(writer);
             writer_open(writer, '{');
-            write_kind(writer, kinds_of_json[i].kind, kinds_of_json[i].type, false, place, node);
+            write_kind(writer, kinds_of_json[i].kind, false, place, node);
             writer_close(writer, '}');
         }
     }
@@ -307,8 +340,7 @@ void writer_value(struct writer *writer, unsigned kinds, const struct parley_pla
     }
     for (size_t i = 0; i < KINDS_OF_JSON; i++) {
         if ((kinds & ~(unsigned)PARLEY_NULL) == kinds_of_json[i].kind) {
-            write_kind(writer, kinds_of_json[i].kind, kinds_of_json[i].type, is_nullable, place,
-                       node);
+            write_kind(writer, kinds_of_json[i].kind, is_nullable, place, node);
             return;
         }
     }

@@ -18,6 +18,8 @@ struct writer {
     bool is_of_one_type; /* `types` is one: rows for some types are written if it is among them */
     bool is_part;        /* an object without members is said to have any: generators of clients
                             take it for an empty one */
+    bool is_fragment; /* for a violation (parley_finding_write_expected): on one line, and no words
+                         of the row */
     const struct schema_node *draft; /* of its members, those that `stamp` fills in are not
                                         required; NULL: no node */
 };
@@ -40,8 +42,9 @@ void writer_number(struct writer *writer, const char *name, double number);
 /* Empties `text`. */
 void writer_buffer(struct writer *writer, const char *name, struct parley_buffer *text);
 
-/* Appends an item to an array written on one line. */
+/* Appends an item to an array written on one line: a string, or null. */
 void writer_short_item(struct writer *writer, struct parley_bytes text);
+void writer_short_null(struct writer *writer);
 
 /* ---- rows and values (json_schema.c) ---- */
 
@@ -66,6 +69,12 @@ uint32_t writer_types_of(const struct writer *writer, const struct parley_place 
 
 /* Whether the rows being written are for the types of this one. */
 bool writer_is_due(const struct writer *writer, const struct parley_place *place);
+
+/* The keyword `type` of a value of these kinds: a name, or an array of them. */
+void writer_types(struct writer *writer, unsigned kinds);
+
+/* The keywords by which a place constrains strings, numbers and arrays, of those of `kinds`. */
+void writer_constraint(struct writer *writer, unsigned kinds, const struct parley_place *place);
 
 /* Writes the schema of a value of these kinds (0: any); `place` NULL: without a constraint; `node`
  * NULL: without its members or items. */

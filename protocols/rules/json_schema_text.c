@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The JSON of a schema, indented: brackets, keywords and their values. */
+/* The JSON of a schema, indented or, of a fragment, on one line: brackets, keywords and their
+ * values. */
 
 #include "json_schema.h"
 
 static void begin_line(struct writer *writer) {
-    parley_buffer_format(writer->out, "\n%*s", (int)(2 * writer->depth), "");
+    if (!writer->is_fragment) {
+        parley_buffer_format(writer->out, "\n%*s", (int)(2 * writer->depth), "");
+    }
 }
 
 static bool is_empty_so_far(const struct parley_buffer *out) {
@@ -21,7 +24,7 @@ void writer_item(struct writer *writer) {
 void writer_member(struct writer *writer, struct parley_bytes name) {
     writer_item(writer);
     parley_buffer_json(writer->out, name);
-    parley_buffer_text(writer->out, ": ");
+    parley_buffer_text(writer->out, writer->is_fragment ? ":" : ": ");
 }
 
 void writer_keyword(struct writer *writer, const char *name) {
@@ -58,7 +61,17 @@ void writer_buffer(struct writer *writer, const char *name, struct parley_buffer
     parley_buffer_clear(text);
 }
 
+static void separate_short(struct writer *writer) {
+    const char *separator = writer->is_fragment ? "," : ", ";
+    parley_buffer_text(writer->out, is_empty_so_far(writer->out) ? "" : separator);
+}
+
 void writer_short_item(struct writer *writer, struct parley_bytes text) {
-    parley_buffer_text(writer->out, is_empty_so_far(writer->out) ? "" : ", ");
+    separate_short(writer);
     parley_buffer_json(writer->out, text);
+}
+
+void writer_short_null(struct writer *writer) {
+    separate_short(writer);
+    parley_buffer_text(writer->out, "null");
 }

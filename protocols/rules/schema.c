@@ -214,6 +214,9 @@ static void spell(struct schema_node *node) {
  * paths. */
 static enum parley_status prepare(struct parley_schema *schema, struct schema_node *node) {
     spell(node);
+    for (struct schema_check *check = node->checks; check != NULL; check = check->next) {
+        check->node = node;
+    }
     if (schema->numbered_count < SCHEMA_PLACES_NUMBERED) {
         node->number = schema->numbered_count++;
         schema->numbered[node->number] = node;
@@ -250,6 +253,9 @@ static enum parley_status build(struct parley_schema *schema) {
     }
     PARLEY_TRY(index_children(schema, &schema->types));
     PARLEY_TRY(merge_every(schema, &schema->root));
+    for (struct schema_check *check = schema->cross_checks; check != NULL; check = check->next) {
+        check->node = schema_at(schema, check->place->path);
+    }
     return prepare(schema, &schema->root);
 }
 

@@ -14,9 +14,11 @@
 struct schema_check {
     const struct parley_rule *rule;
     const struct parley_place *place;
-    unsigned order;                /* of the rule in the table */
-    unsigned asked_kinds;          /* constraint_asked_kinds() of its place */
-    const struct pattern *pattern; /* PARLEY_PATTERN */
+    unsigned order;                 /* of the rule in the table */
+    unsigned asked_kinds;           /* constraint_asked_kinds() of its place */
+    const struct pattern *pattern;  /* PARLEY_PATTERN */
+    const struct schema_node *node; /* its place, or, of a row over several members, the value
+                                       there; NULL: no row is about that */
     struct schema_check *next;
 };
 

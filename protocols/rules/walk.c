@@ -99,12 +99,13 @@ static void report(struct walk *walk, const struct schema_check *check, uint32_t
                                      .order = check->order,
                                      .for_types = for_types,
                                      .offset = walk->is_inside ? walk->inside_offset : offset,
-                                     .check = walk->is_inside ? NULL : check,
+                                     .check = check,
+                                     .is_encoded = walk->is_inside,
                                      .hint = check->place->hint != NULL ? check->place->hint
                                                                         : check->rule->hint};
     const bool has_space = findings_has_room(&walk->message->findings, check->rule->severity);
     if (value != NULL) {
-        finding.value = *value;
+        finding.value = walk->is_inside ? (struct parley_value){.kind = PARLEY_ABSENT} : *value;
     } else {
         finding.stray = stray_for(walk, check->place, missing);
     }
@@ -269,14 +270,16 @@ static void ask_across(struct walk *walk) {
         if (!counts || !place_is_broken(check->place, &captures)) {
             continue;
         }
+        const int field = check->node != NULL ? check->node->field : -1;
         const struct parley_finding finding = {
             .rule = check->rule,
             .path = check->place->path,
             .message = check->place->message,
             .hint = check->place->hint != NULL ? check->place->hint : check->rule->hint,
             .order = check->order,
-            .for_types = WALK_EVERY_TYPE,
+            .for_types = PARLEY_TYPE_BIT(message->type),
             .check = check,
+            .is_missing = field >= 0 && message->values[field].kind == PARLEY_ABSENT,
             .offset = offset_of(walk, check->place->path)};
         const enum parley_status status = findings_add(message, finding);
         walk->status = status != PARLEY_OK ? status : walk->status;
@@ -292,7 +295,8 @@ static void drop_other_types(struct parley_message *message) {
     size_t kept = 0;
     for (size_t i = 0; i < findings->count; i++) {
         if ((findings->items[i].for_types & PARLEY_TYPE_BIT(message->type)) != 0) {
-            findings->items[kept++] = findings->items[i];
+            findings->items[kept] = findings->items[i];
+            findings->items[kept++].for_types = PARLEY_TYPE_BIT(message->type);
         }
     }
     findings->count = kept;

@@ -29,6 +29,21 @@ describe('query options', () => {
     assert.deepEqual(ruleIds(result.warnings), ['VLP-103']);
   });
 
+  it('violations=short leaves out hint and expected where there is a fix', async () => {
+    const message = claim({ seq: '4', keywords: 7 });
+    const query = '?violations=short';
+    const members = (answer) => answer.violations.map((violation) => Object.keys(violation));
+    const short = ['rule', 'severity', 'path', 'at', 'message', 'fix'];
+    const long = ['rule', 'severity', 'path', 'at', 'message', 'hint', 'expected'];
+    const refused = await send(its.parley, message, { query });
+    assert.deepEqual(members(assertProblem(refused, 422, 'invalid-message')), [short, long]);
+    assert.deepEqual(members((await validate(its.parley, message, { query })).json), [short, long]);
+    const { lines: [result] } = await sendLines(its.parley, lines([message]), { query });
+    assert.deepEqual(members(result), [short, long]);
+    const full = await send(its.parley, message, { query: '?violations=full' });
+    assert.deepEqual(members(full.json)[0], [...long, 'fix']);
+  });
+
   it('stamp=true fills in what is absent after the opening brace, and no more', async () => {
     const rest = '"type":"claim" ,"sender":"é","content":"x","confidence":0.850}';
     const result = assertAccepted(await send(its.parley, `{${rest}`, { query: '?stamp=true' }));

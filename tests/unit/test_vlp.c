@@ -174,6 +174,7 @@ static void test_a_violation_has_all_its_members(void **state) {
                               "seq\",\"at\":{\"line\":2,\"column\":7},\"message\":\"`seq` is -1; "
                               "expected an integer of 0 or more or null\",\"hint\":\"Give this "
                               "optional member a value of the right type, or leave it out.\","
+                              "\"expected\":{\"type\":[\"integer\",\"null\"],\"minimum\":0},"
                               "\"fix\":{\"safe\":false,\"patch\":[{\"op\":\"replace\","
                               "\"path\":\"/seq\",\"value\":0}]}}]");
     free(text);

@@ -102,8 +102,8 @@ static bool concerns(const struct parley_protocol *protocol, enum ingest_task ta
                : strcmp(name, "emit") == 0 ? task == INGEST_VALIDATE
                                            : true;
     }
-    bool is_own =
-        strcmp(name, "fix") == 0 || (strcmp(name, "stamp") == 0 && protocol->stamps != NULL);
+    bool is_own = strcmp(name, "fix") == 0 || strcmp(name, "violations") == 0 ||
+                  (strcmp(name, "stamp") == 0 && protocol->stamps != NULL);
     const struct parley_option *at;
     for (size_t i = 0; (at = parley_option_at(protocol, i)) != NULL; i++) {
         is_own = is_own || strcmp(at->help.name, name) == 0;

@@ -49,6 +49,7 @@ void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_
     if (task != INGEST_FORWARD) {
         out[count++] = "fix";
     }
+    out[count++] = "violations";
     const struct parley_option *option;
     for (size_t i = 0; (option = parley_option_at(NULL, i)) != NULL; i++) {
         assert(count < REQUEST_NAMES_MAX - 2);

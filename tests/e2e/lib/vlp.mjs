@@ -64,9 +64,10 @@ export function assertViolation(violation) {
   assert.ok(Number.isInteger(violation.at?.column) && violation.at.column >= 1, 'at.column');
   assert.ok(violation.message, 'it has a message');
   assert.ok(violation.hint, 'it has a hint');
-  const { fix, ...others } = violation;
+  const { fix, expected, ...others } = violation;
   const members = ['rule', 'severity', 'path', 'at', 'message', 'hint'];
   assert.deepEqual(Object.keys(others).sort(), members.sort());
+  assert.ok(expected === undefined || Object.keys(expected).length > 0, 'it expects something');
   if (fix !== undefined) {
     assert.equal(typeof fix.safe, 'boolean');
     assert.ok(fix.patch.length > 0, 'it changes something');
