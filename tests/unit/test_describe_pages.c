@@ -133,8 +133,8 @@ static int set_up(void **state) {
         return -1;
     }
     *state = NULL;
-    return describe_pages_create(world.channels, only_livez, NULL,
-                                 (struct describe_pages **)state) == PARLEY_OK
+    return describe_pages_create(world.channels, only_livez, (struct describe_pages **)state) ==
+                   PARLEY_OK
                ? 0
                : -1;
 }
@@ -322,13 +322,13 @@ static void test_all_pages_are_made_or_none(void **state) {
     (void)state;
     struct describe_pages *pages = NULL;
     fault_heap_arm(SIZE_MAX, 0);
-    assert_int_equal(describe_pages_create(world.channels, only_livez, NULL, &pages), PARLEY_OK);
+    assert_int_equal(describe_pages_create(world.channels, only_livez, &pages), PARLEY_OK);
     const size_t count = fault_heap_disarm();
     describe_pages_destroy(pages);
     describe_pages_destroy(NULL);
     for (size_t first = 0; first < count; first += test_stride(count, 40)) {
         fault_heap_arm(first, 1);
-        assert_int_equal(describe_pages_create(world.channels, only_livez, NULL, &pages),
+        assert_int_equal(describe_pages_create(world.channels, only_livez, &pages),
                          PARLEY_E_MEMORY);
         fault_heap_disarm();
     }

@@ -19,6 +19,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
+#include "console.h"
 #include "describe_pages.h"
 #include "jansson_setup.h"
 #include "agents.h"
@@ -385,9 +386,8 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
     note(request, names[page], protocol);
 }
 
-void describe_pages_serve_file(const struct describe_pages *pages, struct http_request *request,
-                               const char *name) {
-    (void)pages;
+void console_serve(const struct console *console, struct http_request *request, const char *name) {
+    (void)console;
     assert_int_equal(request->status, 0);
     snprintf(request->served, sizeof request->served, "console %s", name);
 }

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The pages on which parley describes itself: a table of pages and media types. Each is compressed
- * once, when it is rendered. */
+/* The pages on which parley describes itself: a table of pages and media types. */
 
 #include "describe_pages.h"
 
@@ -9,15 +8,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include <parley/describe.h>
 
 #include "asyncapi.h"
-#include "console_files.h"
 #include "guide.h"
+#include "kept_page.h"
 #include "negotiate.h"
-#include "page.h"
 #include "pages.h"
 #include "problem.h"
 
@@ -119,73 +115,25 @@ enum { FORM_COUNT = sizeof forms / sizeof forms[0], FORMS_OF_A_PAGE_MAX = 2 };
 
 /* ---- rendering ---- */
 
-struct rendered {
-    struct parley_buffer bodies[CODING_COUNT]; /* empty: it is not worth compressing */
-    char digest[32 + 1];
-};
-
 struct describe_pages {
     size_t set_count;
-    struct rendered (*sets)[FORM_COUNT]; /* of all protocols together, then of each */
-    const char *web;                     /* the folder of the console's files, or NULL */
-    size_t file_count;
-    struct rendered *files; /* console_files */
+    struct kept_page (*sets)[FORM_COUNT]; /* of all protocols together, then of each */
 };
 
 static bool is_of_one_protocol(const struct form *form) {
     return form->page >= DESCRIBE_PROTOCOL;
 }
 
-static void begin(struct rendered *rendered) {
-    for (size_t i = 0; i < CODING_COUNT; i++) {
-        parley_buffer_init(&rendered->bodies[i]);
-    }
-}
-
-/* Completes what has its plain body. */
-static enum parley_status render(struct rendered *out) {
-    unsigned char digest[16];
-    const struct parley_buffer *plain = &out->bodies[CODING_IDENTITY];
-    PARLEY_TRY(parley_buffer_status(plain));
-    crypto_generichash(digest, sizeof digest, (const unsigned char *)plain->data, plain->length,
-                       NULL, 0);
-    sodium_bin2hex(out->digest, sizeof out->digest, digest, sizeof digest);
-    for (size_t i = CODING_GZIP; i < CODING_COUNT && plain->length >= HTTP_COMPRESSED_BYTES_MIN;
-         i++) {
-        PARLEY_TRY(coding_compress((enum coding)i, parley_buffer_bytes(plain), &out->bodies[i]));
-    }
-    return PARLEY_OK;
-}
-
 static enum parley_status render_set(const struct subject *subject,
-                                     struct rendered set[FORM_COUNT]) {
+                                     struct kept_page set[FORM_COUNT]) {
     for (size_t i = 0; i < FORM_COUNT; i++) {
-        begin(&set[i]);
+        kept_page_init(&set[i]);
     }
     for (size_t i = 0; i < FORM_COUNT; i++) {
         if (is_of_one_protocol(&forms[i]) == (subject->protocol != NULL)) {
             forms[i].write(&set[i].bodies[CODING_IDENTITY], subject);
-            PARLEY_TRY(render(&set[i]));
+            PARLEY_TRY(kept_page_complete(&set[i]));
         }
-    }
-    return PARLEY_OK;
-}
-
-static enum parley_status render_files(struct describe_pages *pages) {
-    size_t count = 0;
-    while (console_files[count].name != NULL) {
-        count++;
-    }
-    pages->files = calloc(count, sizeof *pages->files);
-    if (pages->files == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    for (; pages->file_count < count; pages->file_count++) {
-        begin(&pages->files[pages->file_count]);
-    }
-    for (size_t i = 0; i < count; i++) {
-        parley_buffer_append(&pages->files[i].bodies[CODING_IDENTITY], console_files[i].content());
-        PARLEY_TRY(render(&pages->files[i]));
     }
     return PARLEY_OK;
 }
@@ -196,17 +144,15 @@ static enum parley_status render_all(struct describe_pages *pages, const struct 
         PARLEY_TRY(render_set(&(struct subject){parley_protocols[i], &channels[i], route},
                               pages->sets[i + 1]));
     }
-    PARLEY_TRY(render_set(&(struct subject){NULL, channels, route}, pages->sets[0]));
-    return render_files(pages);
+    return render_set(&(struct subject){NULL, channels, route}, pages->sets[0]);
 }
 
 enum parley_status describe_pages_create(const struct channel *channels, contract_route_fn *route,
-                                         const char *web, struct describe_pages **out) {
+                                         struct describe_pages **out) {
     struct describe_pages *pages = calloc(1, sizeof *pages);
     if (pages == NULL) {
         return PARLEY_E_MEMORY;
     }
-    pages->web = web;
     pages->set_count = 1 + parley_protocol_count();
     pages->sets = calloc(pages->set_count, sizeof *pages->sets);
     const enum parley_status status =
@@ -219,59 +165,23 @@ enum parley_status describe_pages_create(const struct channel *channels, contrac
     return PARLEY_OK;
 }
 
-static void finish(struct rendered *rendered) {
-    for (size_t i = 0; i < CODING_COUNT; i++) {
-        parley_buffer_finish(&rendered->bodies[i]);
-    }
-}
-
 void describe_pages_destroy(struct describe_pages *pages) {
     if (pages == NULL) {
         return;
     }
     for (size_t i = 0; pages->sets != NULL && i < pages->set_count; i++) {
         for (size_t j = 0; j < FORM_COUNT; j++) {
-            finish(&pages->sets[i][j]);
+            kept_page_finish(&pages->sets[i][j]);
         }
     }
-    for (size_t i = 0; i < pages->file_count; i++) {
-        finish(&pages->files[i]);
-    }
-    free(pages->files);
     free(pages->sets);
     free(pages);
 }
 
 /* ---- serving ---- */
 
-static enum coding coding_for(const struct http_request *request, const struct rendered *rendered) {
-    const enum coding coding = negotiate_coding(http_request_header(request, "Accept-Encoding"));
-    return rendered->bodies[coding].length > 0 ? coding : CODING_IDENTITY;
-}
-
-static void respond(struct http_request *request, const char *content_type,
-                    const struct rendered *rendered) {
-    const enum coding coding = coding_for(request, rendered);
-    char etag[64];
-    /* A page and its compressed forms are not the same to a strong validator. */
-    snprintf(etag, sizeof etag, "\"%s%s%s\"", rendered->digest,
-             coding != CODING_IDENTITY ? "-" : "",
-             coding != CODING_IDENTITY ? coding_name(coding) : "");
-    http_header(request, "ETag", etag);
-    /* Another version may answer differently: cache it, but revalidate. */
-    http_header(request, "Cache-Control", "no-cache");
-    if (page_is_known(request, etag)) {
-        http_respond(request, 304, NULL, (struct parley_bytes){0});
-        return;
-    }
-    if (coding != CODING_IDENTITY) {
-        http_header(request, "Content-Encoding", coding_name(coding));
-    }
-    http_respond_kept(request, 200, content_type, parley_buffer_bytes(&rendered->bodies[coding]));
-}
-
-static const struct rendered *set_of(const struct describe_pages *pages,
-                                     const struct parley_protocol *protocol) {
+static const struct kept_page *set_of(const struct describe_pages *pages,
+                                      const struct parley_protocol *protocol) {
     size_t i = 0;
     while (protocol != NULL && parley_protocols[i++] != protocol) {
     }
@@ -298,70 +208,5 @@ void describe_pages_serve(const struct describe_pages *pages, struct http_reques
         return;
     }
     const size_t form = first + (size_t)chosen;
-    respond(request, forms[form].content_type, &set_of(pages, protocol)[form]);
-}
-
-/* ---- the console's files ---- */
-
-static const char *content_type_of(const char *name) {
-    static const struct {
-        const char *end, *type;
-    } types[] = {{".js", "text/javascript; charset=utf-8"},
-                 {".css", "text/css; charset=utf-8"},
-                 {".svg", "image/svg+xml"}};
-    const char *end = strrchr(name, '.');
-    for (size_t i = 0; end != NULL && i < sizeof types / sizeof types[0]; i++) {
-        if (strcmp(end, types[i].end) == 0) {
-            return types[i].type;
-        }
-    }
-    return "text/plain; charset=utf-8";
-}
-
-/* Reads the file anew, so that a change shows at the next request.  Returns: false if the file
- * cannot be read. */
-static bool read_file(const char *folder, const char *path, struct parley_buffer *out) {
-    char name[4096], piece[4096];
-    const int length = snprintf(name, sizeof name, "%s/%s", folder, path);
-    FILE *file = length > 0 && (size_t)length < sizeof name ? fopen(name, "rbe") : NULL;
-    if (file == NULL) {
-        return false;
-    }
-    size_t got;
-    while ((got = fread(piece, 1, sizeof piece, file)) > 0) {
-        parley_buffer_append(out, (struct parley_bytes){piece, got});
-    }
-    const bool is_read = ferror(file) == 0 && !out->has_failed;
-    fclose(file);
-    return is_read;
-}
-
-static void respond_from_folder(const struct describe_pages *pages, struct http_request *request,
-                                const struct console_file *file) {
-    struct parley_buffer text;
-    parley_buffer_init(&text);
-    if (read_file(pages->web, file->path, &text)) {
-        http_header(request, "Cache-Control", "no-store");
-        http_respond(request, 200, content_type_of(file->name), parley_buffer_bytes(&text));
-    } else {
-        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s/%s cannot be read.", pages->web,
-                               file->path);
-    }
-    parley_buffer_finish(&text);
-}
-
-void describe_pages_serve_file(const struct describe_pages *pages, struct http_request *request,
-                               const char *name) {
-    size_t i = 0;
-    while (console_files[i].name != NULL && strcmp(console_files[i].name, name) != 0) {
-        i++;
-    }
-    if (console_files[i].name == NULL) {
-        problem_respond(request, PROBLEM_NOT_FOUND, "The console has no file of this name.");
-    } else if (pages->web != NULL) {
-        respond_from_folder(pages, request, &console_files[i]);
-    } else {
-        http_header(request, "Vary", "Accept-Encoding");
-        respond(request, content_type_of(name), &pages->files[i]);
-    }
+    kept_page_respond(request, forms[form].content_type, &set_of(pages, protocol)[form]);
 }

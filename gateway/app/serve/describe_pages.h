@@ -24,11 +24,9 @@ enum describe_page {
 
 struct describe_pages;
 
-/* `channels`: of all protocols, in the order of parley_protocols; `route`: the table of addresses;
- * `web`: a folder like web/, from which the console's files are read for each request, or NULL.
- * Owns: `web` is borrowed. */
+/* `channels`: of all protocols, in the order of parley_protocols; `route`: the table of addresses.
+ */
 enum parley_status describe_pages_create(const struct channel *channels, contract_route_fn *route,
-                                         const char *web,
                                          struct describe_pages **out) PARLEY_MUST_CHECK;
 void describe_pages_destroy(struct describe_pages *pages);
 
@@ -36,8 +34,3 @@ void describe_pages_destroy(struct describe_pages *pages);
  * page's media types.  `protocol`: NULL for those above DESCRIBE_PROTOCOL.  Threads: any. */
 void describe_pages_serve(const struct describe_pages *pages, struct http_request *request,
                           enum describe_page page, const struct parley_protocol *protocol);
-
-/* Answers with a file of the console: 200, 304, or 404 if there is none of that name.
- * Threads: any. */
-void describe_pages_serve_file(const struct describe_pages *pages, struct http_request *request,
-                               const char *name);

@@ -12,6 +12,7 @@
 #include "artifacts.h"
 #include "agent_reader.h"
 #include "agents.h"
+#include "console.h"
 #include "describe_pages.h"
 #include "health.h"
 #include "answer_encoding.h"
@@ -233,7 +234,7 @@ static void serve_script(struct services *services, struct http_request *request
 
 static void serve_console_file(struct services *services, struct http_request *request,
                                const struct variable *variable) {
-    describe_pages_serve_file(services->pages, request, variable->name);
+    console_serve(services->console, request, variable->name);
 }
 
 static void serve_style(struct services *services, struct http_request *request,

@@ -18,6 +18,7 @@
 #include "commit.h"
 #include "configuration_load.h"
 #include "data_folder.h"
+#include "console.h"
 #include "describe_pages.h"
 #include "embedded.h"
 #include "fact_ledger.h"
@@ -75,6 +76,7 @@ struct server {
     struct worker_pool *worker_pool;
     struct commit *commit; /* NULL: no answer waits for the disk */
     struct describe_pages *pages;
+    struct console *console;
     struct figures_set figures;
     struct shared_figures shared_figures;
     struct board **boards;
@@ -324,8 +326,11 @@ static int create_schemas(struct server *server) {
 }
 
 static int create_pages(struct server *server) {
-    const enum parley_status status = describe_pages_create(
-        server->configuration.channels, gateway_route, server->configuration.web, &server->pages);
+    enum parley_status status =
+        describe_pages_create(server->configuration.channels, gateway_route, &server->pages);
+    if (status == PARLEY_OK) {
+        status = console_create(server->configuration.web, &server->console);
+    }
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
@@ -529,6 +534,7 @@ static int start_workers(struct server *server) {
         .configuration = configuration,
         .schemas = server->schemas,
         .pages = server->pages,
+        .console = server->console,
         .nats_urls = is_own ? embedded_url(server->embedded) : configuration->nats,
         .nats_shown = shown_nats(server),
         .nats_identity = server->nats_identity.bus,
@@ -678,6 +684,7 @@ static void finish(struct server *server) {
     }
     free(server->schemas);
     describe_pages_destroy(server->pages);
+    console_destroy(server->console);
     process_limits_finish(&server->bounds);
     tls_context_destroy(server->tls);
     if (server->listen_fd >= 0) {

@@ -24,6 +24,7 @@ struct services {
     struct index_lists *index_lists;
     struct http_server *http;
     const struct describe_pages *pages; /* read-only, shared */
+    const struct console *console;      /* as above */
     const atomic_uint *away_count;      /* the workers that NATS is not ready for; NULL: only this
                                            one */
     const struct figures_set *all_figures; /* of all workers, shared; /metrics needs it */

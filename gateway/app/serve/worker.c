@@ -558,6 +558,7 @@ enum parley_status worker_create(const struct worker_options *options,
     worker->services.away_count = options->away_count;
     worker->services.gateway.schemas = options->schemas;
     worker->services.pages = options->pages;
+    worker->services.console = options->console;
     worker->jwt_rules = (struct jwt_rules){.issuer = options->configuration->jwt_issuer,
                                            .audience = options->configuration->jwt_audience};
     worker->services.gateway.origins = (struct origin_policy){

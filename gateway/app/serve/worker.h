@@ -30,6 +30,7 @@ struct worker_options {
     const struct configuration *configuration; /* copied; its texts must outlive it */
     struct parley_schema *const *schemas;
     const struct describe_pages *pages;
+    const struct console *console;
     const char *nats_urls;
     const char *nats_shown;              /* the same for people, without secrets */
     const char *nats_token;              /* NULL for none */
