@@ -70,11 +70,11 @@ describe('the life cycles of requests', { concurrency: 2 }, () => {
     matrix('requests that nothing ends but time', SILENCE, () => openWorld({ clients: IMPATIENT, forNats: IMPATIENT }));
 
     matrix('requests whose NATS is killed and comes back', NATS_GONE, () => openWorld());
-
-    matrix('requests whose token is revoked', REVOKED, withTokens, { ofEachPhase: true });
   });
 
-  describe('that end with the server, or unseen', { concurrency: 1 }, () => {
+  describe('that end with the server or with their token, or unseen', { concurrency: 1 }, () => {
+    matrix('requests whose token is revoked', REVOKED, withTokens, { ofEachPhase: true });
+
     describe('a reader of frames that is gone', () => {
       it('holds nothing, though nothing is stored that would show it', async (t) => {
         const server = await parleyFor(t);

@@ -255,6 +255,7 @@ async function end(world, phase, endings, cells, hold) {
   await letStay(world, phase, endings, cells.filter((cell) => endings[cell.ending].stays));
   cells.forEach((cell) => cell.reset()); // or one that has closed its half would go unnoticed
   await hold?.release();
+  await until('it has its NATS again', async () => (await get(world.server, '/readyz', world.options)).status === 200);
   // A reader of messages alone that has left shows when there is one more.
   await storeExamples(world.server, world.operations, world.options);
   return wasHeld;
