@@ -547,6 +547,33 @@ static void test_a_frozen_server_is_said_to_be_unresponsive(void **state) {
     nats_server_continue(&world->server);
 }
 
+/* As nats-server 2.15 does with a stream of which it could not write a message: it answers all but
+ * what is published to that. */
+static void let_it_acknowledge_nothing(struct js_world *world) {
+    jsStreamInfo *info = NULL;
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    info->Config->NoAck = true;
+    assert_int_equal(js_UpdateStream(NULL, world->context, info->Config, NULL, NULL), NATS_OK);
+    jsStreamInfo_Destroy(info);
+}
+
+static void test_a_server_is_unresponsive_that_acknowledges_nothing_in_one_stream(void **state) {
+    struct js_world *world = *state;
+    world->options.is_probing = true;
+    world->options.patience_ms = 8000;
+    world->options.ack_timeout_ms = 2000;
+    js_world_start(world);
+    js_world_look(world);
+    let_it_acknowledge_nothing(world);
+    const long before = js_world_now_ms();
+    struct js_shot shot = {
+        .world = world, .subject = "vlp.claim", .id = "1", .payload = PARLEY_BYTES("{}")};
+    loop_do(&world->loop, js_shot_go, &shot);
+    assert_true(loop_wait(&world->loop, js_world_is_unresponsive, world, LOOP_PATIENCE_MS));
+    assert_true(js_world_now_ms() - before >= 5000);
+    assert_true(loop_wait(&world->loop, js_shot_is_done, &shot, LOOP_PATIENCE_MS));
+}
+
 static void be_busy(void *context) {
     (void)context;
     const struct timespec longer_than_a_server_may_be_silent = {.tv_sec = 7};
@@ -845,6 +872,7 @@ int main(void) {
         TEST(test_a_frozen_server_brings_timeouts_and_blocks_nothing),
         TEST(test_a_full_bus_wakes_its_waiters_when_it_drains),
         TEST(test_a_frozen_server_is_said_to_be_unresponsive),
+        TEST(test_a_server_is_unresponsive_that_acknowledges_nothing_in_one_stream),
         TEST(test_a_turn_of_ours_that_takes_long_is_not_the_servers_silence),
         TEST(test_a_healthy_server_is_probed_and_left_in_peace),
         TEST(test_a_stream_tells_its_bounds),

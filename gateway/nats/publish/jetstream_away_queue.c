@@ -102,6 +102,19 @@ static void note_outage(struct jetstream_flow *flow, bool is_silent) {
     flow->is_silent = is_silent;
 }
 
+bool jetstream_flows_are_silent(const struct jetstream *jetstream, int64_t for_ms) {
+    for (size_t i = 0; i < jetstream->options.stream_count; i++) {
+        const struct jetstream_flow *flow = &jetstream->patience.flows[i];
+        const int64_t now_ms = now_of(flow), since_ms = flow->since_ms - silence_ms(jetstream);
+        const bool was_tried_again = flow->last_ms > flow->since_ms;
+        if (flow->is_silent && flow->since_ms >= 0 && was_tried_again &&
+            now_ms - flow->last_ms < OUTAGE_GAP_MS && now_ms - since_ms >= for_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* A later message of this sender is stored, so that this one would be out of order. */
 static bool is_overtaken(const struct jetstream_publication *publication) {
     const struct jetstream_sender *sender = publication->sender;
@@ -160,8 +173,11 @@ static void explain(const struct jetstream_publication *publication, char *text,
     } else if (all != NULL) {
         snprintf(text, size, "%s", all);
     } else if (flow->is_silent) {
-        snprintf(text, size, "JetStream does not acknowledge messages for stream %s",
-                 flow->stream->name);
+        snprintf(
+            text, size,
+            "JetStream does not acknowledge messages for stream %s: if that lasts, nats-server "
+            "may have failed to write one, and has to be restarted (its log says so)",
+            flow->stream->name);
     } else {
         snprintf(text, size,
                  "stream %s has no leader at present: NATS is electing one, or too few of its "

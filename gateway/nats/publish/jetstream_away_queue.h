@@ -36,6 +36,10 @@ bool jetstream_flow_take_back(struct jetstream_publication *publication);
 /* The stream answered: messages that wait for it continue.  `flow`: may be NULL. */
 void jetstream_flow_go_on(struct jetstream_flow *flow);
 
+/* Whether a stream has acknowledged nothing for so long, though messages were published to it more
+ * than once. Only with `patience_ms`. */
+bool jetstream_flows_are_silent(const struct jetstream *jetstream, int64_t for_ms);
+
 /* The connection is lost: messages in flight that may be published again wait from now on. */
 void jetstream_away_queue_begin(struct jetstream *jetstream);
 /* Messages can be published again. */

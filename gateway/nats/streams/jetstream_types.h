@@ -98,7 +98,7 @@ struct jetstream_events {
      * these has changed. May be NULL. */
     void (*moved)(void *context, const struct jetstream_stream *stream,
                   const struct jetstream_place *place);
-    /* Only with is_probing: no ack for five seconds. */
+    /* Only with is_probing: no ack for five seconds, or none of one stream. */
     void (*unresponsive)(void *context);
     void *context;
 };
