@@ -4,7 +4,9 @@
  * administrator sets the clock. */
 
 #define _GNU_SOURCE
+#include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <sys/syscall.h>
 #include <sys/time.h>
@@ -49,4 +51,34 @@ time_t time(time_t *out) {
         *out = now.tv_sec;
     }
     return now.tv_sec;
+}
+
+typedef int timedwait_fn(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+
+/* The newest: dlsym may find the one of before 2003, whose condition variables are others. */
+static timedwait_fn *find_timedwait(void) {
+    static const char *const versions[] = {"GLIBC_2.3.2", "GLIBC_2.17"}; /* x86-64; arm64 */
+    for (size_t i = 0; i < sizeof versions / sizeof versions[0]; i++) {
+        void *found = dlvsym(RTLD_NEXT, "pthread_cond_timedwait", versions[i]);
+        if (found != NULL) {
+            return (timedwait_fn *)found;
+        }
+    }
+    return (timedwait_fn *)dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+}
+
+/* The kernel waits by its own clock: until a time of this one it would wait longer by the shift, a
+ * day, say. A time of the monotonic clock, which is not shifted, is that since the start. */
+int pthread_cond_timedwait(pthread_cond_t *restrict condition, pthread_mutex_t *restrict mutex,
+                           const struct timespec *restrict until) {
+    static timedwait_fn *timedwait;
+    struct timespec real, shifted = *until;
+    if (timedwait == NULL) {
+        timedwait = find_timedwait();
+    }
+    syscall(SYS_clock_gettime, CLOCK_REALTIME, &real);
+    if (until->tv_sec > real.tv_sec / 2) {
+        shifted.tv_sec -= offset();
+    }
+    return timedwait(condition, mutex, &shifted);
 }
