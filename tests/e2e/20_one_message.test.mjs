@@ -39,6 +39,28 @@ describe('an answer in JSON ends with a line feed', () => {
   }
 });
 
+describe('an invalid message that comes again as it was', () => {
+  const its = useParley({ args: ['--reactors', '1'] });
+
+  it('is called unchanged, with the number of tries, until something is changed', async () => {
+    const message = brokenClaim();
+    const tries = [];
+    for (const body of [message, message, message, { ...message, content: 'else' }]) {
+      const problem = assertProblem(await send(its.parley, body), 422, 'invalid-message');
+      tries.push([problem.unchanged, problem.tries]);
+    }
+    const none = [undefined, undefined];
+    assert.deepEqual(tries, [none, [true, 2], [true, 3], none]);
+  });
+
+  it('is not where it is only checked', async () => {
+    const message = brokenClaim();
+    await validate(its.parley, message);
+    const { json } = await validate(its.parley, message);
+    assert.equal(json.unchanged, undefined);
+  });
+});
+
 describe('a valid message', () => {
   const its = useParley();
 

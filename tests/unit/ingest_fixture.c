@@ -3,6 +3,7 @@
 #include "ingest_fixture.h"
 
 #include "kept_message.h"
+#include "repeats.h"
 #include "object_store.h"
 
 #include "halt_gate.h"
@@ -716,6 +717,7 @@ int world_tear_down(void **state) {
     parley_buffer_finish(&world->request.held);
     assert_int_equal(world->gateway.kept.used_count, 0);
     kept_messages_finish(&world->gateway);
+    repeats_destroy(world->gateway.repeats);
     parley_buffer_finish(&world->gateway.payload);
     parley_buffer_finish(&world->gateway.answer);
     parley_message_finish(&world->message);

@@ -554,6 +554,29 @@ static void test_what_is_wrong_with_a_message_becomes_a_status(void **state) {
     }
 }
 
+static void test_the_same_invalid_bytes_again_are_called_unchanged(void **state) {
+    struct world *world = *state;
+    static const struct {
+        const struct request_head *head;
+        const char *body;
+        const char *wanted; /* NULL: nothing */
+    } rows[] = {
+        {&one, "{}", NULL},
+        {&one, "{}", ",\"unchanged\":true,\"tries\":2,\"violations\":[{"},
+        {&one, "{ }", NULL},
+        {&one, "{}", ",\"unchanged\":true,\"tries\":3,\"violations\":[{"},
+        {&one, "{", NULL},
+        {&one, "{", ",\"unchanged\":true,\"tries\":2,\"violations\":[{"},
+        {&one_verdict, "{}", NULL},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        world_post(world, rows[i].head, rows[i].body);
+        const char *at = strstr(world_answer(world), ",\"unchanged\"");
+        assert_int_equal(at != NULL, rows[i].wanted != NULL);
+        assert_true(at == NULL || strncmp(at, rows[i].wanted, strlen(rows[i].wanted)) == 0);
+    }
+}
+
 static void test_nothing_is_kept_of_a_message_whose_request_is_over(void **state) {
     struct world *world = *state;
     static const struct request_head *const heads[] = {&one, &one_verdict};
@@ -611,6 +634,7 @@ int main(void) {
         TEST(test_a_request_may_close_before_its_ack),
         TEST(test_a_message_over_the_limit_is_413_on_both_paths),
         TEST(test_what_is_wrong_with_a_message_becomes_a_status),
+        TEST(test_the_same_invalid_bytes_again_are_called_unchanged),
         TEST(test_nothing_is_kept_of_a_message_whose_request_is_over),
         TEST(test_whichever_allocation_fails_one_message_is_answered),
     };

@@ -12,6 +12,7 @@
 #include "kept_message.h"
 #include "offload.h"
 #include "rejection.h"
+#include "repeats.h"
 #include "reviews.h"
 #include "admin.h"
 #include "agents.h"
@@ -508,6 +509,7 @@ static void take_apart(struct worker *worker) {
     }
     free(gateway->messages);
     kept_messages_finish(gateway);
+    repeats_destroy(gateway->repeats);
     parley_buffer_finish(&gateway->payload);
     parley_buffer_finish(&gateway->answer);
     free(worker->streams);

@@ -26,6 +26,7 @@
 struct halt_gate;
 struct object_store;
 struct offload;
+struct repeats;
 struct spool_quota;
 struct duplicate;
 struct limits;
@@ -67,6 +68,7 @@ struct gateway {
     struct request_slots review_slots; /* of lists of messages that wait for people */
     struct duplicates duplicates;
     struct kept_messages kept;
+    struct repeats *repeats; /* invalid messages that come again; NULL: none was noted */
     struct origin_policy origins;
     struct reactor *reactor;
     struct jetstream *jetstream;

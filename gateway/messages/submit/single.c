@@ -5,6 +5,7 @@
 
 #include "single.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -12,8 +13,10 @@
 #include "awaited_reply.h"
 #include "budget.h"
 #include "fact_lookup.h"
+#include "guard.h"
 #include "phase.h"
 #include "rejection.h"
+#include "repeats.h"
 #include "submission.h"
 
 enum {
@@ -41,8 +44,9 @@ struct single {
     struct http_request *request; /* NULL once it is gone */
     enum single_phase phase;
     struct parley_buffer body;   /* up to a byte over the limit: enough to refuse it */
-    struct parley_buffer answer; /* other than a receipt; of an invalid message that halts, the
-                                    detail, NUL, and the members of the problem */
+    struct parley_buffer answer; /* other than a receipt; of an invalid message, the detail, NUL,
+                                    and the members of the problem */
+    uint32_t tries;              /* how often its sender has sent it, if it is invalid */
     struct budget_share held;    /* taken for the body */
     struct offload *offload;     /* that checks the message or did; NULL: this reactor does … */
     struct kept_message *kept;   /* … in this object; NULL: in gateway_message() */
@@ -179,7 +183,35 @@ static void answer_verdict(struct single *single, const struct verdict *verdict)
     }
 }
 
-/* Broken rules: the problem names the first error, its violations are all findings. */
+/* Broken rules: the problem names the first error, its violations are all findings. Not in the
+ * protocol's own form, which has no room for more.  `more`: of the detail; `members`: of the
+ * problem. */
+static void note_invalid(struct single *single, const struct parley_message *message,
+                         const char *more, const char *members) {
+    struct parley_buffer *out = &single->answer;
+    check_describe(message, out);
+    parley_buffer_text(out, more);
+    parley_buffer_char(out, '\0');
+    parley_buffer_text(out, members);
+    if (single->tries > 1) {
+        parley_buffer_format(out, ",\"unchanged\":true,\"tries\":%" PRIu32, single->tries);
+    }
+    parley_buffer_text(out, ",\"violations\":");
+    parley_findings_write(&message->findings, out);
+    if (single->request != NULL) {
+        problem_remark_rules(single->request, &message->findings);
+    }
+}
+
+static void respond_noted(struct single *single, enum problem problem) {
+    const struct parley_bytes noted = parley_buffer_bytes(&single->answer);
+    if (is_written(single, PARLEY_OK)) {
+        const size_t start = strlen(noted.data) + 1;
+        problem_respond_members(single->request, problem, noted.data,
+                                (struct parley_bytes){noted.data + start, noted.length - start});
+    }
+}
+
 static void answer_invalid(struct single *single, struct parley_message *message) {
     const struct parley_finding *first = &message->findings.items[0];
     const enum problem problem = check_is_forbidden(message) ? PROBLEM_FORBIDDEN
@@ -192,38 +224,21 @@ static void answer_invalid(struct single *single, struct parley_message *message
         respond_own_refusal(single, message, problem_status(problem));
         return;
     }
-    struct parley_buffer *detail = &single->answer;
-    check_describe(message, detail);
-    parley_buffer_char(detail, '\0');
-    if (detail->has_failed) {
-        answer_internal(single, PARLEY_E_MEMORY);
-        return;
-    }
-    problem_respond_findings(single->request, problem, detail->data, &message->findings);
+    note_invalid(single, message, "", "");
+    respond_noted(single, problem);
 }
 
-/* Not in the protocol's own form, which does not say that it halts. */
 static void note_halting(struct single *single, const struct parley_message *message) {
-    struct parley_buffer *out = &single->answer;
-    check_describe(message, out);
-    parley_buffer_text(out, " It halts its conversation all the same, until people release it.");
-    parley_buffer_char(out, '\0');
-    parley_buffer_text(out, ",\"halted\":true,\"violations\":");
-    parley_findings_write(&message->findings, out);
-    if (single->request != NULL) {
-        problem_remark_rules(single->request, &message->findings);
-    }
+    note_invalid(single, message,
+                 " It halts its conversation all the same, until people release it.",
+                 ",\"halted\":true");
 }
 
 static void answer_halting(struct single *single) {
-    if (single->request == NULL || !is_written(single, PARLEY_OK)) {
-        return;
+    if (single->request != NULL) {
+        http_commit_refusal(single->request);
+        respond_noted(single, PROBLEM_INVALID_MESSAGE);
     }
-    http_commit_refusal(single->request);
-    const struct parley_bytes noted = parley_buffer_bytes(&single->answer);
-    const size_t start = strlen(noted.data) + 1;
-    problem_respond_members(single->request, PROBLEM_INVALID_MESSAGE, noted.data,
-                            (struct parley_bytes){noted.data + start, noted.length - start});
 }
 
 static void answer_stored(struct single *single, const struct submission_outcome *outcome) {
@@ -404,12 +419,28 @@ static void submit_or_finish(struct single *single, const struct verdict *verdic
     }
 }
 
+/* `text`: as it was sent; data NULL: it could not be read. */
+static uint32_t count_tries(const struct single *single, struct parley_bytes text) {
+    struct gateway *gateway = single->options.gateway;
+    if (single->request == NULL || single->options.task != INGEST_FORWARD || text.data == NULL) {
+        return 1;
+    }
+    const struct parley_bytes name = parley_bytes_of(guard_principal(single->request)->name);
+    return repeats_note(&gateway->repeats,
+                        name.length > 0 ? name : peer_network(http_request_peer(single->request)),
+                        parley_bytes_of(single->options.protocol->name), text,
+                        reactor_now_ms(gateway->reactor));
+}
+
 /* Handles an invalid message. Without a client no one reads the reason, but it may halt. */
 static void refuse(struct single *single, const struct verdict *verdict) {
     struct parley_message *message = verdict->message;
     const bool is_oversize =
         message->findings.items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
     const enum halting_effect effect = halting_of_invalid(&single->options, message);
+    if (!is_oversize) { /* of which not all bytes are known */
+        single->tries = count_tries(single, verdict->slice->bytes);
+    }
     single->submission.account = message_metrics_mark(&single->options, message);
     rate_charge_charge_invalid(&single->options.meter);
     if (effect == HALTING_HALTS) {
