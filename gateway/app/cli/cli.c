@@ -7,6 +7,32 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+int cli_read(const struct cli_usage *usage, int argc, char **argv, const char *values[],
+             const char *operands[]) {
+    struct arguments arguments = {
+        .command = usage->command, .flags = usage->flags, .argc = argc, .argv = argv};
+    const char *value;
+    size_t count = 0;
+    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
+        if (argument == ARGUMENT_WRONG) {
+            return EXIT_USAGE;
+        }
+        if (argument == ARGUMENT_OPERAND && count == usage->operands_max) {
+            terminal_error("unexpected argument '%s': %s", value, usage->takes);
+            return EXIT_USAGE;
+        }
+        if (argument == ARGUMENT_OPERAND) {
+            operands[count++] = value;
+        } else if (usage->flags[argument].letter == 'h') {
+            fputs(usage->help, stdout);
+            return EXIT_SUCCESS;
+        } else {
+            values[argument] = value;
+        }
+    }
+    return -1;
+}
+
 const struct parley_protocol *cli_protocol(const char *name) {
     enum { SUGGESTED_MAX = 32 };
     const char *names[SUGGESTED_MAX + 1] = {0};

@@ -9,6 +9,21 @@
 #include "arguments.h"
 #include "terminal.h"
 
+/* What a subcommand takes on its command line. */
+struct cli_usage {
+    const char *command;               /* "health" */
+    const struct argument_flag *flags; /* the one with the letter h asks for `help` */
+    const char *help;
+    size_t operands_max;
+    const char *takes; /* for one operand too many: "health takes one URL" */
+};
+
+/* Reads all arguments.  `values`: a place for each flag, NULL where it is not given; `operands`: as
+ * many as `operands_max`, and NULL where that is 0.  Owns: both are borrowed from argv.
+ * Returns: -1 to continue, else the exit status: the help or an error is printed. */
+int cli_read(const struct cli_usage *usage, int argc, char **argv, const char *values[],
+             const char *operands[]);
+
 /* Returns: NULL when there is no such protocol, after an error message. */
 const struct parley_protocol *cli_protocol(const char *name);
 

@@ -25,18 +25,11 @@ static const char help[] =
     "  parley examples vlp claim | parley check vlp\n"
     "  parley examples vlp claim | curl localhost:8080/v1/vlp/messages --json @-\n";
 
-enum { FORMAT, HELP };
+enum { FORMAT, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 #define EXAMPLES_MAX 128
-
-/* The arguments. */
-struct wanted {
-    const struct parley_protocol *protocol;
-    const char *name; /* NULL: the list */
-    const char *format;
-};
 
 static void write_json(struct parley_buffer *out, const void *protocol) {
     describe_examples(out, protocol);
@@ -67,61 +60,34 @@ static int print_one(const struct parley_protocol *protocol, const char *name) {
     return EXIT_USAGE;
 }
 
-static int print_wanted(const struct wanted *wanted) {
-    const bool is_json = strcmp(wanted->format, "json") == 0;
-    if (!is_json && strcmp(wanted->format, "human") != 0) {
-        terminal_error("--format must be human or json, not '%s'", wanted->format);
+int command_examples(int argc, char **argv) {
+    enum { PROTOCOL, NAME, OPERAND_COUNT };
+    static const struct cli_usage usage = {"examples", flags, help, OPERAND_COUNT,
+                                           "examples prints one example at a time"};
+    const char *values[FLAG_COUNT] = {[FORMAT] = "human"}, *operands[OPERAND_COUNT] = {NULL};
+    const int read = cli_read(&usage, argc, argv, values, operands);
+    if (read >= 0) {
+        return read;
+    }
+    const bool is_json = strcmp(values[FORMAT], "json") == 0;
+    if (!is_json && strcmp(values[FORMAT], "human") != 0) {
+        terminal_error("--format must be human or json, not '%s'", values[FORMAT]);
         return EXIT_USAGE;
     }
-    if (wanted->protocol == NULL) {
+    if (operands[PROTOCOL] == NULL) {
         terminal_error("examples needs a protocol (parley protocols lists them)");
         return EXIT_USAGE;
     }
-    if (wanted->name != NULL) {
-        return print_one(wanted->protocol, wanted->name);
+    const struct parley_protocol *protocol = cli_protocol(operands[PROTOCOL]);
+    if (protocol == NULL) {
+        return EXIT_USAGE;
+    }
+    if (operands[NAME] != NULL) {
+        return print_one(protocol, operands[NAME]);
     }
     if (is_json) {
-        return cli_print(write_json, wanted->protocol);
+        return cli_print(write_json, protocol);
     }
-    print_list(wanted->protocol);
+    print_list(protocol);
     return EXIT_SUCCESS;
-}
-
-/* Returns: whether there was room for it. */
-static bool take_operand(struct wanted *wanted, const char *value) {
-    if (wanted->protocol == NULL) {
-        wanted->protocol = cli_protocol(value);
-        return wanted->protocol != NULL;
-    }
-    if (wanted->name != NULL) {
-        terminal_error("unexpected argument '%s': examples prints one example at a time", value);
-        return false;
-    }
-    wanted->name = value;
-    return true;
-}
-
-int command_examples(int argc, char **argv) {
-    struct arguments arguments = {
-        .command = "examples", .flags = flags, .argc = argc, .argv = argv};
-    struct wanted wanted = {.format = "human"};
-    const char *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        switch (argument) {
-        case FORMAT:
-            wanted.format = value;
-            break;
-        case HELP:
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        case ARGUMENT_OPERAND:
-            if (!take_operand(&wanted, value)) {
-                return EXIT_USAGE;
-            }
-            break;
-        default:
-            return EXIT_USAGE;
-        }
-    }
-    return print_wanted(&wanted);
 }

@@ -35,7 +35,7 @@ static const char help[] =
     "Example, for a Dockerfile:\n"
     "  HEALTHCHECK CMD [\"parley\", \"health\"]\n";
 
-enum { CONFIG, CA, CERT, KEY, HELP };
+enum { CONFIG, CA, CERT, KEY, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [CONFIG] = {"config", 0, true}, [CA] = {"ca", 0, true},        [CERT] = {"cert", 0, true},
     [KEY] = {"key", 0, true},       [HELP] = {"help", 'h', false}, {NULL, 0, false}};
@@ -118,29 +118,13 @@ static int ask(const struct http_client_url *url, const struct http_client_tls *
 }
 
 int command_health(int argc, char **argv) {
-    struct arguments arguments = {.command = "health", .flags = flags, .argc = argc, .argv = argv};
-    struct http_client_tls tls = {.ca = NULL};
-    const char *url = NULL, *path = NULL, *value;
-    const char **const texts[] = {
-        [CONFIG] = &path, [CA] = &tls.ca, [CERT] = &tls.cert, [KEY] = &tls.key};
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument != ARGUMENT_OPERAND) {
-            *texts[argument] = value;
-            continue;
-        }
-        if (url != NULL) {
-            terminal_error("unexpected argument '%s': health takes one URL", value);
-            return EXIT_USAGE;
-        }
-        url = value;
+    static const struct cli_usage usage = {"health", flags, help, 1, "health takes one URL"};
+    const char *values[FLAG_COUNT] = {NULL}, *url = NULL;
+    const int read = cli_read(&usage, argc, argv, values, &url);
+    if (read >= 0) {
+        return read;
     }
+    struct http_client_tls tls = {.ca = values[CA], .cert = values[CERT], .key = values[KEY]};
     struct http_client_url target;
     if (url != NULL && !http_client_read_url(url, &target)) {
         return EXIT_USAGE;
@@ -152,6 +136,6 @@ int command_health(int argc, char **argv) {
     /* This machine's certificate is not verified: neither request nor answer is secret, and the
      * program that answers at this machine's address is the machine's concern. */
     tls.trusts_any_server = url == NULL;
-    const int status = url == NULL ? find_local(path, &target) : -1;
+    const int status = url == NULL ? find_local(values[CONFIG], &target) : -1;
     return status < 0 ? ask(&target, &tls) : status;
 }

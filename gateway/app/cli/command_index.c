@@ -32,7 +32,7 @@ static const char help[] =
     "Example:\n"
     "  parley index check --data /var/lib/parley\n";
 
-enum { DATA, HELP };
+enum { DATA, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [DATA] = {"data", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
@@ -79,31 +79,18 @@ static bool is_action(const char *text) {
 }
 
 int command_index(int argc, char **argv) {
-    struct arguments arguments = {.command = "index", .flags = flags, .argc = argc, .argv = argv};
-    const char *action = NULL, *data = NULL, *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument == DATA) {
-            data = value;
-        } else if (action == NULL) {
-            action = value;
-        } else {
-            terminal_error("unexpected argument '%s' (see parley index --help)", value);
-            return EXIT_USAGE;
-        }
+    static const struct cli_usage usage = {"index", flags, help, 1, "index takes check or rebuild"};
+    const char *values[FLAG_COUNT] = {NULL}, *action = NULL;
+    const int read = cli_read(&usage, argc, argv, values, &action);
+    if (read >= 0) {
+        return read;
     }
     if (!is_action(action)) {
         terminal_error("expected parley index check or rebuild (see parley index --help)");
         return EXIT_USAGE;
     }
     struct configuration configuration = {.data = NULL};
-    const int loaded = configuration_load_tokens(&configuration, NULL, data);
+    const int loaded = configuration_load_tokens(&configuration, NULL, values[DATA]);
     const int status = loaded >= 0 ? loaded : run(action, configuration.data);
     configuration_finish(&configuration);
     return status;

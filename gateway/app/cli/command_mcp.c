@@ -51,21 +51,11 @@ static const struct argument_flag flags[] = {[TOKEN_FILE] = {"token-file", 0, tr
 
 /* Returns: -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct mcp_bridge_options *options) {
-    struct arguments arguments = {.command = "mcp", .flags = flags, .argc = argc, .argv = argv};
-    const char *values[FLAG_COUNT] = {NULL}, *url = NULL, *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument == ARGUMENT_OPERAND && url != NULL) {
-            terminal_error("unexpected argument '%s': mcp takes one URL", value);
-            return EXIT_USAGE;
-        }
-        *(argument == ARGUMENT_OPERAND ? &url : &values[argument]) = value;
+    static const struct cli_usage usage = {"mcp", flags, help, 1, "mcp takes one URL"};
+    const char *values[FLAG_COUNT] = {NULL}, *url = NULL;
+    const int status = cli_read(&usage, argc, argv, values, &url);
+    if (status >= 0) {
+        return status;
     }
     options->tls =
         (struct http_client_tls){.ca = values[CA], .cert = values[CERT], .key = values[KEY]};

@@ -129,21 +129,11 @@ static bool take_all(struct pipe_options *options, const char *const values[FLAG
 
 /* Returns: -1 to continue, else the exit status. */
 static int read_arguments(int argc, char **argv, struct pipe_options *options) {
-    struct arguments arguments = {.command = "pipe", .flags = flags, .argc = argc, .argv = argv};
-    const char *values[FLAG_COUNT] = {NULL}, *url = NULL, *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument == ARGUMENT_OPERAND && url != NULL) {
-            terminal_error("unexpected argument '%s': pipe takes one URL", value);
-            return EXIT_USAGE;
-        }
-        *(argument == ARGUMENT_OPERAND ? &url : &values[argument]) = value;
+    static const struct cli_usage usage = {"pipe", flags, help, 1, "pipe takes one URL"};
+    const char *values[FLAG_COUNT] = {NULL}, *url = NULL;
+    const int status = cli_read(&usage, argc, argv, values, &url);
+    if (status >= 0) {
+        return status;
     }
     return take_all(options, values, url) ? -1 : EXIT_USAGE;
 }

@@ -22,7 +22,7 @@ static const char help[] =
     "                  encodings, rules}\n"
     "  -h, --help      print this text\n";
 
-enum { FORMAT, HELP };
+enum { FORMAT, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
@@ -81,23 +81,14 @@ static void write_json(struct parley_buffer *out, const void *context) {
 }
 
 int command_protocols(int argc, char **argv) {
-    struct arguments arguments = {
-        .command = "protocols", .flags = flags, .argc = argc, .argv = argv};
-    const char *format = "human", *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == ARGUMENT_OPERAND) {
-            terminal_error("unexpected argument '%s': protocols takes only options", value);
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        format = value;
+    static const struct cli_usage usage = {"protocols", flags, help, 0,
+                                           "protocols takes only options"};
+    const char *values[FLAG_COUNT] = {[FORMAT] = "human"};
+    const int read = cli_read(&usage, argc, argv, values, NULL);
+    if (read >= 0) {
+        return read;
     }
+    const char *format = values[FORMAT];
     if (strcmp(format, "json") == 0) {
         return cli_print(write_json, NULL);
     }

@@ -28,7 +28,7 @@ static const char help[] =
     "  parley rules vlp | grep -i confidence\n"
     "  parley rules --format json vlp | jq -r '.[] | select(.severity == \"warning\") | .id'\n";
 
-enum { FORMAT, HELP };
+enum { FORMAT, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [FORMAT] = {"format", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
@@ -81,31 +81,13 @@ static int print_as(const char *format, const struct parley_protocol *protocol) 
 }
 
 int command_rules(int argc, char **argv) {
-    struct arguments arguments = {.command = "rules", .flags = flags, .argc = argc, .argv = argv};
-    const struct parley_protocol *protocol = NULL;
-    const char *format = "human", *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        switch (argument) {
-        case FORMAT:
-            format = value;
-            break;
-        case HELP:
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        case ARGUMENT_OPERAND:
-            if (protocol != NULL) {
-                terminal_error(
-                    "unexpected argument '%s': rules takes one protocol, or none for all", value);
-                return EXIT_USAGE;
-            }
-            protocol = cli_protocol(value);
-            if (protocol == NULL) {
-                return EXIT_USAGE;
-            }
-            break;
-        default:
-            return EXIT_USAGE;
-        }
+    static const struct cli_usage usage = {"rules", flags, help, 1,
+                                           "rules takes one protocol, or none for all"};
+    const char *values[FLAG_COUNT] = {[FORMAT] = "human"}, *name = NULL;
+    const int read = cli_read(&usage, argc, argv, values, &name);
+    if (read >= 0) {
+        return read;
     }
-    return print_as(format, protocol);
+    const struct parley_protocol *protocol = name != NULL ? cli_protocol(name) : NULL;
+    return name == NULL || protocol != NULL ? print_as(values[FORMAT], protocol) : EXIT_USAGE;
 }

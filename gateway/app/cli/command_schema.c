@@ -23,7 +23,7 @@ static const char help[] =
     "Example:\n"
     "  parley schema vlp >vlp.schema.json\n";
 
-enum { HELP };
+enum { HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {[HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
 static void write_schema(struct parley_buffer *out, const void *protocol) {
@@ -31,29 +31,16 @@ static void write_schema(struct parley_buffer *out, const void *protocol) {
 }
 
 int command_schema(int argc, char **argv) {
-    struct arguments arguments = {.command = "schema", .flags = flags, .argc = argc, .argv = argv};
-    const struct parley_protocol *protocol = NULL;
-    const char *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument != ARGUMENT_OPERAND) {
-            return EXIT_USAGE;
-        }
-        if (protocol != NULL) {
-            terminal_error("unexpected argument '%s': schema takes one protocol", value);
-            return EXIT_USAGE;
-        }
-        protocol = cli_protocol(value);
-        if (protocol == NULL) {
-            return EXIT_USAGE;
-        }
+    static const struct cli_usage usage = {"schema", flags, help, 1, "schema takes one protocol"};
+    const char *values[FLAG_COUNT] = {NULL}, *name = NULL;
+    const int read = cli_read(&usage, argc, argv, values, &name);
+    if (read >= 0) {
+        return read;
     }
-    if (protocol == NULL) {
+    if (name == NULL) {
         terminal_error("schema needs a protocol (parley protocols lists them)");
         return EXIT_USAGE;
     }
-    return cli_print(write_schema, protocol);
+    const struct parley_protocol *protocol = cli_protocol(name);
+    return protocol != NULL ? cli_print(write_schema, protocol) : EXIT_USAGE;
 }

@@ -90,7 +90,6 @@ enum { OPERANDS_MAX = 2 };
 struct call {
     const char *values[FLAG_COUNT]; /* NULL: not given */
     const char *operands[OPERANDS_MAX];
-    size_t operand_count;
     int64_t now;
     struct configuration configuration;
     struct token_entry entry; /* to be created … */
@@ -357,7 +356,7 @@ static bool mark_revoked(struct token_file *file, void *context, struct parley_b
 }
 
 static int revoke_token(struct call *call, struct parley_buffer *error) {
-    if (call->operand_count < 2) {
+    if (call->operands[1] == NULL) {
         parley_buffer_text(error, "token revoke needs the name of a token (parley token list shows "
                                   "them)");
         return fail(error);
@@ -373,13 +372,13 @@ static int revoke_token(struct call *call, struct parley_buffer *error) {
 
 static const struct action {
     const char *name;
-    size_t operand_count; /* at most, with the name */
+    bool has_operand;
     int (*run)(struct call *call, struct parley_buffer *error);
-} actions[] = {{"create", 1, create}, {"list", 1, list}, {"revoke", 2, revoke_token}};
+} actions[] = {{"create", false, create}, {"list", false, list}, {"revoke", true, revoke_token}};
 
 static const struct action *find_action(const struct call *call) {
     static const char *const names[] = {"create", "list", "revoke", NULL};
-    if (call->operand_count == 0) {
+    if (call->operands[0] == NULL) {
         terminal_error("token needs an action: create, list or revoke (see parley token --help)");
         return NULL;
     }
@@ -387,39 +386,14 @@ static const struct action *find_action(const struct call *call) {
         if (strcmp(actions[i].name, call->operands[0]) != 0) {
             continue;
         }
-        if (call->operand_count > actions[i].operand_count) {
-            terminal_error("unexpected argument '%s' (see parley token --help)",
-                           call->operands[actions[i].operand_count]);
+        if (call->operands[1] != NULL && !actions[i].has_operand) {
+            terminal_error("unexpected argument '%s': see parley token --help", call->operands[1]);
             return NULL;
         }
         return &actions[i];
     }
     terminal_error_unknown("action", call->operands[0], names, "parley token --help");
     return NULL;
-}
-
-/* Returns: -1 to continue, else the exit status. */
-static int read_arguments(struct call *call, int argc, char **argv) {
-    struct arguments arguments = {.command = "token", .flags = flags, .argc = argc, .argv = argv};
-    const char *value;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument != ARGUMENT_OPERAND) {
-            call->values[argument] = value;
-        } else if (call->operand_count < OPERANDS_MAX) {
-            call->operands[call->operand_count++] = value;
-        } else {
-            terminal_error("unexpected argument '%s' (see parley token --help)", value);
-            return EXIT_USAGE;
-        }
-    }
-    return -1;
 }
 
 static int run(struct call *call) {
@@ -441,6 +415,8 @@ static int run(struct call *call) {
 
 int command_token(int argc, char **argv) {
     struct call call = {.now = (int64_t)time(NULL)};
-    const int status = read_arguments(&call, argc, argv);
+    static const struct cli_usage usage = {"token", flags, help, OPERANDS_MAX,
+                                           "see parley token --help"};
+    const int status = cli_read(&usage, argc, argv, call.values, call.operands);
     return status < 0 ? run(&call) : status;
 }

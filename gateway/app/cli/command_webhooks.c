@@ -31,7 +31,7 @@ static const char help[] =
     "Example:\n"
     "  parley webhooks test --webhooks webhooks.yaml deploys\n";
 
-enum { WEBHOOKS, HELP };
+enum { WEBHOOKS, HELP, FLAG_COUNT };
 static const struct argument_flag flags[] = {
     [WEBHOOKS] = {"webhooks", 0, true}, [HELP] = {"help", 'h', false}, {NULL, 0, false}};
 
@@ -93,33 +93,19 @@ static int test_from(const char *path, const char *name) {
 }
 
 int command_webhooks(int argc, char **argv) {
-    struct arguments arguments = {
-        .command = "webhooks", .flags = flags, .argc = argc, .argv = argv};
-    const char *operands[OPERANDS] = {NULL}, *path = NULL, *value;
-    size_t count = 0;
-    for (int argument; (argument = arguments_next(&arguments, &value)) != ARGUMENT_END;) {
-        if (argument == ARGUMENT_WRONG) {
-            return EXIT_USAGE;
-        }
-        if (argument == HELP) {
-            fputs(help, stdout);
-            return EXIT_SUCCESS;
-        }
-        if (argument == WEBHOOKS) {
-            path = value;
-        } else if (count < OPERANDS) {
-            operands[count++] = value;
-        } else {
-            terminal_error("unexpected argument '%s': test takes one name", value);
-            return EXIT_USAGE;
-        }
+    static const struct cli_usage usage = {"webhooks", flags, help, OPERANDS,
+                                           "test takes one name"};
+    const char *values[FLAG_COUNT] = {NULL}, *operands[OPERANDS] = {NULL};
+    const int read = cli_read(&usage, argc, argv, values, operands);
+    if (read >= 0) {
+        return read;
     }
-    if (count < OPERANDS || strcmp(operands[0], "test") != 0) {
+    if (operands[1] == NULL || strcmp(operands[0], "test") != 0) {
         terminal_error("expected parley webhooks test NAME (see parley webhooks --help)");
         return EXIT_USAGE;
     }
     struct configuration configuration;
-    int status = configuration_load_webhooks(&configuration, path);
+    int status = configuration_load_webhooks(&configuration, values[WEBHOOKS]);
     if (status < 0 && configuration.webhooks == NULL) {
         terminal_error("no file is given: --webhooks FILE, or PARLEY_WEBHOOKS");
         status = EXIT_USAGE;
