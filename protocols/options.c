@@ -3,6 +3,8 @@
 /* The options that a sender may give with a message: those of all protocols, and those that
  * parley has for all. An option of another protocol is known, and does nothing. */
 
+#include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include <parley/message.h>
@@ -92,7 +94,55 @@ static bool read_choice(const char *const *choices, const char *value, uint64_t 
     return false;
 }
 
-static bool read(const struct parley_option *option, const char *value,
+/* Digits alone, of a number that a double has exactly.  Returns: their length; 0: it is none. */
+static size_t read_digits(const char *text, uint64_t *out) {
+    enum { DIGITS_MAX = 15 };
+    size_t length = 0;
+    for (*out = 0; text[length] >= '0' && text[length] <= '9'; length++) {
+        if (length == DIGITS_MAX) {
+            return 0;
+        }
+        *out = *out * 10 + (uint64_t)(text[length] - '0');
+    }
+    return length;
+}
+
+static bool read_count(const struct parley_option *option, const char *value, uint64_t *out) {
+    const size_t length = read_digits(value, out);
+    return length > 0 && value[length] == '\0' && *out >= option->minimum &&
+           *out <= option->maximum;
+}
+
+/* A number and s, m, h or d. */
+static bool read_length(const char *value, uint64_t *out_seconds) {
+    static const char units[] = "smhd";
+    static const uint64_t seconds[] = {1, 60, 3600, 86400};
+    const size_t length = read_digits(value, out_seconds);
+    const char *unit = length > 0 && value[length] != '\0' ? strchr(units, value[length]) : NULL;
+    if (unit == NULL || value[length + 1] != '\0') {
+        return false;
+    }
+    *out_seconds *= seconds[unit - units];
+    return true;
+}
+
+/* `now`: Unix time; 0: it is not known, and how far away the moment is is not asked. A moment of
+ * the past is the first one that there is. */
+static bool read_moment(const struct parley_option *option, const char *value, int64_t now,
+                        uint64_t *out) {
+    double seconds;
+    uint64_t length;
+    if (text_unix_time(parley_bytes_of(value), &seconds)) {
+        *out = seconds > 1 ? (uint64_t)ceil(seconds) : 1;
+    } else if (read_length(value, &length)) {
+        *out = (uint64_t)now + length;
+    } else {
+        return false;
+    }
+    return now == 0 || *out <= (uint64_t)now + option->maximum;
+}
+
+static bool read(const struct parley_option *option, const char *value, int64_t now,
                  union parley_option_value *out) {
     switch (option->type) {
     case PARLEY_OPTION_SWITCH:
@@ -103,9 +153,14 @@ static bool read(const struct parley_option *option, const char *value,
     case PARLEY_OPTION_TEXT:
         out->text = value;
         return option->is_text(parley_bytes_of(value));
-    default:
-        return false; /* a count is the operator's */
+    case PARLEY_OPTION_COUNT:
+        return read_count(option, value, &out->number);
+    case PARLEY_OPTION_MOMENT:
+        return read_moment(option, value, now, &out->number);
+    case PARLEY_OPTION_TIME:
+        break; /* the operator's */
     }
+    return false;
 }
 
 /* Where the value of an option goes.  Returns: NULL: it is another protocol's. */
@@ -131,7 +186,7 @@ enum parley_option_result parley_options_set(struct parley_options *options,
         return PARLEY_OPTION_UNKNOWN;
     }
     *out_wants = option->help.wants;
-    if (!read(option, value, &read_value)) {
+    if (!read(option, value, options->now_seconds, &read_value)) {
         return PARLEY_OPTION_INVALID;
     }
     union parley_option_value *place = place_of(options, protocol, option);
@@ -147,4 +202,47 @@ enum parley_option_result parley_options_set(struct parley_options *options,
         *place = read_value;
     }
     return PARLEY_OPTION_SET;
+}
+
+/* ---- headers ---- */
+
+bool parley_option_write(const struct parley_option *option, union parley_option_value value,
+                         struct parley_buffer *out) {
+    char time[TEXT_TIME_SIZE];
+    if (value.number == 0) {
+        return false;
+    }
+    switch (option->type) {
+    case PARLEY_OPTION_COUNT:
+    case PARLEY_OPTION_TIME:
+        parley_buffer_uint(out, value.number);
+        break;
+    case PARLEY_OPTION_MOMENT:
+        text_write_unix_time((double)value.number, time);
+        parley_buffer_text(out, time);
+        break;
+    case PARLEY_OPTION_CHOICE:
+        parley_buffer_text(out, option->choices[value.number]);
+        break;
+    case PARLEY_OPTION_SWITCH:
+        parley_buffer_text(out, "true");
+        break;
+    case PARLEY_OPTION_TEXT:
+        parley_buffer_text(out, value.text);
+        break;
+    }
+    return true;
+}
+
+void parley_options_read_headers(struct parley_options *options,
+                                 const struct parley_protocol *protocol, parley_header_fn *header,
+                                 void *context) {
+    const struct parley_option *rows = protocol->options;
+    for (size_t i = 0; rows != NULL && rows[i].help.name != NULL; i++) {
+        const char *text = rows[i].header != NULL ? header(context, rows[i].header) : NULL;
+        union parley_option_value value = {.number = 0};
+        if (text != NULL && read(&rows[i], text, options->now_seconds, &value)) {
+            options->values[i] = value;
+        }
+    }
 }

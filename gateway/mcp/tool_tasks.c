@@ -7,7 +7,7 @@
 #include "problem.h"
 #include "tools.h"
 
-enum { WAIT_MAX_S = 300 };
+enum { WAIT_MAX_S = 300, LEASE_MIN_S = 60, LEASE_MAX_S = 86400 };
 
 static bool has_tasks(const struct parley_protocol *protocol) {
     return protocol->tasks != NULL;
@@ -39,6 +39,7 @@ static const char *ask_next_task(const struct tool_call *call, struct tool_reque
     write_member(call, "agent", "{", &out->body);
     write_member(call, "domains", ",", &out->body);
     write_member(call, "tasks", ",", &out->body);
+    write_member(call, "lease", ",", &out->body);
     parley_buffer_char(&out->body, '}');
     return NULL;
 }
@@ -63,6 +64,11 @@ const struct tool tool_next_task = {
              .description = "Seconds to wait for a task",
              .value = TOOL_COUNT,
              .maximum = WAIT_MAX_S},
+            {.name = "lease",
+             .description = "Seconds to hold it without a sign of life",
+             .value = TOOL_COUNT,
+             .minimum = LEASE_MIN_S,
+             .maximum = LEASE_MAX_S},
             {0}},
     .output = "\"task\":{\"type\":[\"object\",\"null\"]},\"claim\":{\"type\":\"object\"},"
               "\"deadline\":{\"type\":[\"string\",\"null\"]},\"attempt\":{\"type\":\"integer\"},"

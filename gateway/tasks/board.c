@@ -61,8 +61,8 @@ static bool has_facts(const struct work *work) {
 }
 
 static bool is_spent(const struct board *board, const struct parley_task *what) {
-    return what->is_open && board->limits.attempts_max > 0 &&
-           what->attempt >= board->limits.attempts_max;
+    const uint64_t max = what->attempts_max > 0 ? what->attempts_max : board->limits.attempts_max;
+    return what->is_open && max > 0 && what->attempt >= max;
 }
 
 /* What it is now, after its facts have changed. Work that is taken stays so while it is open: its

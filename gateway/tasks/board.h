@@ -36,7 +36,8 @@
 struct board;
 
 struct board_limits {
-    uint64_t attempts_max; /* how often work is given to an agent; 0: there is no limit */
+    uint64_t attempts_max; /* how often work is given to an agent that does not say it itself; 0:
+                              there is no limit */
     size_t works_max;      /* 0: 100,000 */
     size_t bytes_max;      /* 0: 128 MiB */
 };

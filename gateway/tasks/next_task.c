@@ -507,6 +507,15 @@ static size_t on_body(void *state, struct http_request *request, struct parley_b
     return bytes.length;
 }
 
+/* Each claim says for how long it is. */
+static void set_lease(struct next *next) {
+    const struct parley_protocol *protocol = next->options.protocol;
+    const struct parley_option *lease = protocol->tasks->claim_lease;
+    if (lease != NULL) {
+        next->options.check.values[lease - protocol->options].number = next->wish.lease;
+    }
+}
+
 static void on_end(void *state, struct http_request *request) {
     struct next *next = state;
     const struct reactor *reactor = gateway_of(next)->reactor;
@@ -528,6 +537,7 @@ static void on_end(void *state, struct http_request *request) {
                "An Idempotency-Key names one task: send it without `max`, or `max` without it.");
         return;
     }
+    set_lease(next);
     next->until_ms = reactor_now_ms(reactor) + (int64_t)next->wait_s * 1000;
     next->patience_ms = reactor_now_ms(reactor) + CATCH_UP_MS;
     enter(next, NEXT_SEARCHING);

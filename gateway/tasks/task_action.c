@@ -17,6 +17,7 @@
 #include "internal_submit.h"
 #include "json_fields.h"
 #include "phase.h"
+#include "stored_headers.h"
 #include "tasks.h"
 
 enum {
@@ -147,8 +148,12 @@ static struct request_options options_of(const struct task_action *action) {
     return options;
 }
 
-static void send_message(struct task_action *action, struct parley_buffer *text) {
-    const struct request_options options = options_of(action);
+/* `headers`: of a message whose options this one has, too; data NULL: of none. */
+static void send_message(struct task_action *action, struct parley_buffer *text,
+                         struct parley_bytes headers) {
+    struct request_options options = options_of(action);
+    options.check.now_seconds = clock_now_seconds();
+    held_options(headers, action->protocol, &options.check);
     enum parley_status status = parley_buffer_status(text);
     enter(action, ACTION_SENDING);
     if (status == PARLEY_OK) {
@@ -165,7 +170,7 @@ static void cancel(struct task_action *action) {
     clock_now_text(now);
     parley_buffer_init(&text);
     action->protocol->tasks->write_cancel(&action->task, action->what.why, now, &text);
-    send_message(action, &text);
+    send_message(action, &text, (struct parley_bytes){0});
     parley_buffer_finish(&text);
 }
 
@@ -201,17 +206,17 @@ static void note_new_id(struct task_action *action, struct parley_bytes message)
     }
 }
 
-static void send_retry(struct task_action *action, struct parley_bytes request) {
+static void send_retry(struct task_action *action, const struct jetstream_held *request) {
     struct parley_buffer members, text;
     char now[32];
     clock_now_text(now);
     parley_buffer_init(&members);
     parley_buffer_init(&text);
-    if (write_repeated(action, request, &members) == PARLEY_OK) {
+    if (write_repeated(action, request->payload, &members) == PARLEY_OK) {
         action->protocol->tasks->write_retry(parley_bytes_of(action->id), action->what.agent,
                                              parley_buffer_bytes(&members), now, &text);
         note_new_id(action, parley_buffer_bytes(&text));
-        send_message(action, &text);
+        send_message(action, &text, request->headers);
     } else {
         fail(action, PROBLEM_INTERNAL, "The request of the task cannot be read.");
     }
@@ -219,12 +224,12 @@ static void send_retry(struct task_action *action, struct parley_bytes request) 
     parley_buffer_finish(&text);
 }
 
-static void on_fetched(void *context, const struct jetstream_last *last) {
+static void on_fetched(void *context, const struct jetstream_held *held) {
     struct task_action *action = context;
     action->asked = NULL;
-    if (last->found == JETSTREAM_LAST_FOUND) {
-        send_retry(action, last->payload);
-    } else if (last->found == JETSTREAM_LAST_NONE) {
+    if (held->found == JETSTREAM_HELD_FOUND) {
+        send_retry(action, held);
+    } else if (held->found == JETSTREAM_HELD_GONE) {
         fail(action, PROBLEM_GONE,
              "The request of the task is not in its stream any more: request it anew.");
     } else {
@@ -244,7 +249,7 @@ static void fetch(struct task_action *action) {
     enter(action, ACTION_FETCHING);
     if (stream != NULL) {
         action->asked =
-            jetstream_message_ask(action->gateway->jetstream, stream, sequence, on_fetched, action);
+            jetstream_held_ask(action->gateway->jetstream, stream, sequence, on_fetched, action);
     }
     if (action->asked == NULL) {
         fail(action, PROBLEM_BUS_UNAVAILABLE, "NATS cannot be asked now. Ask again later.");

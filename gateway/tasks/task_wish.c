@@ -7,8 +7,18 @@
 #include "json_reader.h"
 #include "text.h"
 
+enum { LEASE_SECONDS_MIN = 60, LEASE_SECONDS_MAX = 86400 };
+
 /* What is read next: a member of the object, or an item of its list. */
-enum place { PLACE_ROOT, PLACE_NONE, PLACE_AGENT, PLACE_DOMAINS, PLACE_TASKS, PLACE_MAX };
+enum place {
+    PLACE_ROOT,
+    PLACE_NONE,
+    PLACE_AGENT,
+    PLACE_DOMAINS,
+    PLACE_TASKS,
+    PLACE_MAX,
+    PLACE_LEASE
+};
 
 struct reading {
     struct task_wish *out;
@@ -44,12 +54,25 @@ static bool add_word(struct reading *reading, const struct parley_value *value) 
     return false;
 }
 
+/* Returns: 0: it is no whole number in that range. */
+static uint64_t read_number(const struct parley_value *value, double minimum, double maximum) {
+    const bool is_fine = value->kind == PARLEY_NUMBER && value->number >= minimum &&
+                         value->number <= maximum && floor(value->number) == value->number;
+    return is_fine ? (uint64_t)value->number : 0;
+}
+
 static bool read_max(struct reading *reading, const struct parley_value *value) {
-    const bool is_fine = value->kind == PARLEY_NUMBER && value->number >= 1 &&
-                         value->number <= WORK_ITEMS_MAX && floor(value->number) == value->number;
-    reading->out->max = is_fine ? (size_t)value->number : 0;
-    if (!is_fine) {
+    reading->out->max = read_number(value, 1, WORK_ITEMS_MAX);
+    if (reading->out->max == 0) {
         fail(reading, "`max` is a whole number from 1 to 64.");
+    }
+    return false;
+}
+
+static bool read_lease(struct reading *reading, const struct parley_value *value) {
+    reading->out->lease = read_number(value, LEASE_SECONDS_MIN, LEASE_SECONDS_MAX);
+    if (reading->out->lease == 0) {
+        fail(reading, "`lease` is a whole number of seconds from 60 to 86400.");
     }
     return false;
 }
@@ -70,6 +93,8 @@ static bool on_value(void *context, const struct parley_value *value) {
         return false;
     case PLACE_MAX:
         return read_max(reading, value);
+    case PLACE_LEASE:
+        return read_lease(reading, value);
     case PLACE_DOMAINS:
     case PLACE_TASKS:
         reading->is_in_list = value->kind == PARLEY_ARRAY;
@@ -84,10 +109,11 @@ static bool on_key(void *context, struct parley_bytes key) {
                      : parley_bytes_equal(key, PARLEY_BYTES("domains")) ? PLACE_DOMAINS
                      : parley_bytes_equal(key, PARLEY_BYTES("tasks"))   ? PLACE_TASKS
                      : parley_bytes_equal(key, PARLEY_BYTES("max"))     ? PLACE_MAX
+                     : parley_bytes_equal(key, PARLEY_BYTES("lease"))   ? PLACE_LEASE
                                                                         : PLACE_NONE;
     if (reading->place == PLACE_NONE) {
-        return fail(reading, "The members of the body are `agent`, `domains`, `tasks` and `max`. "
-                             "To wait for a task, send the header `Prefer: wait=30`.");
+        return fail(reading, "The members of the body are `agent`, `domains`, `tasks`, `max` and "
+                             "`lease`. To wait for a task, send the header `Prefer: wait=30`.");
     }
     const bool is_repeated = (reading->seen >> reading->place & 1) != 0;
     reading->seen |= 1u << reading->place;

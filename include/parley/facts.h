@@ -46,6 +46,8 @@ struct parley_known_facts {
     bool has_last;            /* PARLEY_DECISION_ASK_LAST was answered … */
     struct parley_bytes last; /* … by this message; data NULL: there is none, or it is not known */
     int64_t last_seconds;     /* … which was stored then; Unix time */
+    int64_t kept_seconds;     /* for how long messages and facts are kept; 0: always, or it is not
+                                 known */
     const char *digest;       /* of protocol->fingerprint of this message: hexadecimal */
     struct parley_bytes stored_stream; /* that has the message already, which was published straight
                                           to NATS; data NULL: it is not stored */
@@ -88,7 +90,8 @@ struct parley_decision {
     struct parley_bytes members;
 
     /* REFUSED. */
-    const char *problem; /* the name of one of protocol->problems, "id-reused" or "forbidden" */
+    const char *problem; /* the name of one of protocol->problems, "id-reused", "forbidden" or
+                            "invalid-parameter" */
     struct parley_bytes detail;
 };
 

@@ -38,7 +38,8 @@ enum parley_option_result {
 };
 
 /* Sets an option by its name in a query or on the command line, for messages of `protocol` (NULL:
- * for those of any; the options of one protocol alone do nothing).
+ * for those of any; the options of one protocol alone do nothing). A length of time counts from
+ * options->now_seconds.
  * Owns: `value` is borrowed as long as the options are used.  `out_wants`: the allowed values, for
  * an error text. */
 enum parley_option_result parley_options_set(struct parley_options *options,

@@ -8,12 +8,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include <parley/buffer.h>
 #include <parley/bytes.h>
 
 struct parley_protocol;
 
+struct parley_options;
+
 /* A protocol has at most so many. */
-#define PARLEY_OPTIONS_MAX 8
+#define PARLEY_OPTIONS_MAX 12
 
 enum parley_option_type {
     PARLEY_OPTION_SWITCH, /* is_on */
@@ -21,6 +24,8 @@ enum parley_option_type {
     PARLEY_OPTION_COUNT,  /* number */
     PARLEY_OPTION_TIME, /* number: a length of time in milliseconds; only the operator gives one */
     PARLEY_OPTION_TEXT, /* text; only a request gives one */
+    PARLEY_OPTION_MOMENT, /* number: Unix time in seconds, given as a time or as a length of time
+                             from now on; only a request gives one */
 };
 
 /* The value of an option. All bits are 0: it was not given. */
@@ -47,14 +52,20 @@ struct parley_option {
     const char *value_name;                    /* in help texts: "SIDE"; NULL: of a switch */
     const char *const *choices;                /* of a choice; NULL-terminated */
     bool (*is_text)(struct parley_bytes text); /* of a text: whether it is allowed */
+    uint64_t minimum, maximum; /* of a count or a time; a moment is at most `maximum` seconds from
+                                  now */
+
+    /* What is published says the value in this header, and what was published straight to NATS may,
+     * too; NULL: none does. `header_types`: bit I: messages of protocol->types[I]. */
+    const char *header;
+    unsigned header_types;
 
     /* The text of `parley serve --help` on --NAME; `help` is NULL if the operator cannot give it.
      */
     struct {
         const char *help;
-        const char *fallback;      /* the default, as a user would write it */
-        uint64_t minimum, maximum; /* of a count or a time */
-        bool is_reloadable;        /* SIGHUP changes it */
+        const char *fallback; /* the default, as a user would write it */
+        bool is_reloadable;   /* SIGHUP changes it */
     } server;
 };
 
@@ -66,3 +77,15 @@ const struct parley_option *parley_option_at(const struct parley_protocol *proto
 /* Describes any of them, `stamp` or `fix`, for documents.  Returns: NULL when no option has that
  * name. */
 const struct parley_option_help *parley_option_help(const char *name);
+
+/* Appends the value as its header says it.  Returns: false: it was not given. */
+bool parley_option_write(const struct parley_option *option, union parley_option_value value,
+                         struct parley_buffer *out);
+
+/* Finds a header of a stored message.  Returns: NULL: it has none of that name. */
+typedef const char *parley_header_fn(void *context, const char *name);
+/* Sets the options that the headers of a stored message give, with options->now_seconds as the time
+ * at which it was stored. A value that is not allowed counts as absent. */
+void parley_options_read_headers(struct parley_options *options,
+                                 const struct parley_protocol *protocol, parley_header_fn *header,
+                                 void *context);

@@ -40,6 +40,7 @@ struct parley_task {
     bool has_priority, is_retryable, has_retryable;
     uint64_t turn;         /* the number of its last turn; 0: there is none */
     uint64_t attempt;      /* how often it was claimed; 0: never */
+    uint64_t attempts_max; /* … and how often it may be; 0: as the operator says */
     bool has_lapsed;       /* `until` has passed: its holder was not heard of */
     int64_t opens_at_ms;   /* it opens then by itself, Unix time; 0: it is open, or does not */
     bool is_open;          /* it may be claimed, until … */
@@ -105,6 +106,8 @@ struct parley_task_kind {
     /* The options of the protocol, times and counts that the operator gives: for how long an agent
      * holds a task, 0: permanently; and how often a task is given to one. */
     const struct parley_option *lease, *attempts;
+    /* … and the option by which a claim says for how many seconds it holds the task. */
+    const struct parley_option *claim_lease;
     /* Appends the message by which a gateway ends a task that was given out as often as it may be.
      * `to`: who requested it, data NULL: not known; `message_id` a UUID, `now` RFC 3339. */
     void (*write_end)(struct parley_bytes id, struct parley_bytes to, const char *message_id,

@@ -39,20 +39,29 @@ static uint64_t request_sequence(const struct deciding *deciding) {
     return roundtable_fact_sequence(&deciding->task.request, ROUNDTABLE_MEMBER_SEQ);
 }
 
-static int64_t lease_end(const struct deciding *deciding) {
-    const int64_t lease = deciding_lease(deciding);
+/* `lease`: of so many seconds from now on.  Returns: 0: it has no end. */
+static int64_t end_of(const struct deciding *deciding, int64_t lease) {
     return lease > 0 && deciding->now_seconds > 0 ? deciding->now_seconds + lease : 0;
+}
+
+static int64_t lease_end(const struct deciding *deciding) {
+    return end_of(deciding, deciding_lease(deciding));
+}
+
+static int64_t claim_end(const struct deciding *deciding) {
+    return end_of(deciding, deciding_claim_lease(deciding));
 }
 
 /* Turn 1, or the one that follows the last one. */
 static void write_claim(const struct deciding *deciding, struct parley_buffer *out) {
     const struct roundtable_turn *turn = &deciding->turn;
-    const struct roundtable_claim claim = {.number = turn->is_there ? turn->number + 1 : 1,
-                                           .attempt = turn->is_there ? turn->attempt + 1 : 1,
-                                           .request = request_sequence(deciding),
-                                           .until = lease_end(deciding),
-                                           .why = deciding->holding == ROUNDTABLE_LAPSED ? "lapsed"
-                                                                                         : NULL};
+    const struct roundtable_claim claim = {
+        .number = turn->is_there ? turn->number + 1 : 1,
+        .attempt = turn->is_there ? turn->attempt + 1 : 1,
+        .request = request_sequence(deciding),
+        .until = claim_end(deciding),
+        .lease = deciding->options[ROUNDTABLE_OPTION_LEASE].number,
+        .why = deciding->holding == ROUNDTABLE_LAPSED ? "lapsed" : NULL};
     roundtable_turn_write_claim(deciding->message, &claim, out);
 }
 
@@ -188,7 +197,32 @@ static enum parley_status name_retry(struct deciding *deciding) {
     return deciding_keep(deciding, &text, &deciding->out->message_id);
 }
 
+/* Its message would be gone before it is due.  `out_seconds`: how long it is kept. */
+static bool is_due_too_late(const struct deciding *deciding, int64_t *out_seconds) {
+    const uint64_t due = deciding->options[ROUNDTABLE_OPTION_NOT_BEFORE].number;
+    *out_seconds = deciding->known->kept_seconds;
+    return *out_seconds > 0 && deciding->now_seconds > 0 &&
+           due >= (uint64_t)(deciding->now_seconds + *out_seconds);
+}
+
+static enum parley_status refuse_due(struct deciding *deciding, int64_t kept_seconds) {
+    struct parley_decision *out = deciding->out;
+    struct parley_buffer text;
+    out->kind = PARLEY_DECISION_REFUSED;
+    out->problem = "invalid-parameter";
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, "`not_before` must be less than ");
+    parley_buffer_uint(&text, (uint64_t)kept_seconds);
+    parley_buffer_text(&text,
+                       " s ahead: requests are kept for so long. The message was not stored.");
+    return deciding_keep(deciding, &text, &out->detail);
+}
+
 static enum parley_status publish_request(struct deciding *deciding) {
+    int64_t kept_seconds;
+    if (is_due_too_late(deciding, &kept_seconds)) {
+        return refuse_due(deciding, kept_seconds);
+    }
     PARLEY_TRY(publish(deciding, request_prefix, NULL, write_request));
     return name_retry(deciding);
 }
@@ -230,13 +264,20 @@ static enum parley_status say_attempt(struct deciding *deciding, uint64_t attemp
     parley_buffer_init(&text);
     parley_buffer_text(&text, ",\"attempt\":");
     parley_buffer_uint(&text, attempt);
-    const int64_t until = lease_end(deciding);
+    const int64_t until = claim_end(deciding);
     if (until != 0) {
         char time[TEXT_TIME_SIZE];
         text_write_unix_time((double)until, time);
         parley_buffer_format(&text, ",\"until\":\"%s\"", time);
     }
     return deciding_keep(deciding, &text, &deciding->out->members);
+}
+
+static bool is_due(const struct deciding *deciding) {
+    const struct parley_bytes time = deciding_not_before(deciding);
+    double seconds;
+    return time.data == NULL || !text_unix_time(time, &seconds) ||
+           seconds <= (double)deciding->now_seconds;
 }
 
 static enum parley_status decide_first_claim(struct deciding *deciding) {
@@ -247,15 +288,14 @@ static enum parley_status decide_first_claim(struct deciding *deciding) {
     if (is_known && is_for_another(deciding)) {
         return deciding_refuse(deciding, &objection_given);
     }
+    if (!is_due(deciding)) {
+        return deciding_refuse(deciding, &objection_early);
+    }
     if (!is_known) {
         PARLEY_TRY(deciding_warn(deciding, &objection_unknown));
     }
     PARLEY_TRY(say_attempt(deciding, 1));
     return publish(deciding, claim_prefix, "claim", write_claim);
-}
-
-static bool is_due(const struct deciding *deciding) {
-    return deciding->turn.not_before <= (double)deciding->now_seconds;
 }
 
 /* The holder's heartbeats extend its lease, until `task-max` after its claim.  `out_until`: until
@@ -302,7 +342,7 @@ static enum parley_status decide_later_claim(struct deciding *deciding) {
     if (is_for_another(deciding)) {
         return deciding_refuse(deciding, &objection_given);
     }
-    if (turn->attempt >= deciding->options[ROUNDTABLE_OPTION_TASK_ATTEMPTS].number) {
+    if (turn->attempt >= deciding_attempts(deciding)) {
         return deciding_refuse(deciding, &objection_used_up);
     }
     if (deciding->holding == ROUNDTABLE_OPEN_AGAIN && !is_due(deciding)) {
@@ -397,7 +437,7 @@ static bool is_the_end(const struct deciding *deciding) {
 /* Whether it was given out as often as it may be, and no agent holds it. */
 static bool is_spent(const struct deciding *deciding) {
     return (deciding->holding == ROUNDTABLE_LAPSED || deciding->holding == ROUNDTABLE_OPEN_AGAIN) &&
-           deciding->turn.attempt >= deciding->options[ROUNDTABLE_OPTION_TASK_ATTEMPTS].number;
+           deciding->turn.attempt >= deciding_attempts(deciding);
 }
 
 /* A gateway says that a task has failed whose workers are not heard of. */

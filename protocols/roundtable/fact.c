@@ -74,6 +74,8 @@ static const struct {
     [ROUNDTABLE_MEMBER_DEADLINE] = {"deadline", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_RETRY_OF] = {"retry_of", PARLEY_STRING, is_uuid},
     [ROUNDTABLE_MEMBER_DIGEST] = {"digest", PARLEY_STRING, is_short},
+    [ROUNDTABLE_MEMBER_LEASE] = {"lease", PARLEY_NUMBER, NULL},
+    [ROUNDTABLE_MEMBER_ATTEMPTS] = {"attempts", PARLEY_NUMBER, NULL},
     [ROUNDTABLE_MEMBER_HOLDER] = {"holder", PARLEY_STRING, is_agent},
     [ROUNDTABLE_MEMBER_CLAIM] = {"claim", PARLEY_STRING, is_uuid},
     [ROUNDTABLE_MEMBER_N] = {"n", PARLEY_NUMBER, NULL},
@@ -154,6 +156,13 @@ uint64_t roundtable_fact_sequence(const struct roundtable_fact *fact,
     return fact_value_number(&fact->members[member]);
 }
 
+uint64_t roundtable_fact_option(const struct roundtable_fact *fact, enum roundtable_member member,
+                                enum roundtable_option option) {
+    const struct parley_option *row = &roundtable_options[option];
+    const uint64_t number = fact_value_number(&fact->members[member]);
+    return number >= row->minimum && number <= row->maximum ? number : 0;
+}
+
 /* ---- the state of a task ---- */
 
 bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now_seconds) {
@@ -206,11 +215,18 @@ void roundtable_fact_write_id(struct parley_buffer *out, enum roundtable_member 
                               id.length < sizeof lower ? id.length : sizeof lower});
 }
 
+void roundtable_fact_write_number(struct parley_buffer *out, enum roundtable_member member,
+                                  uint64_t number) {
+    if (number != 0) {
+        parley_buffer_format(out, ",\"%s\":%" PRIu64, table[member].name, number);
+    }
+}
+
 void roundtable_fact_copy(struct parley_buffer *out, const struct roundtable_fact *from,
                           enum roundtable_member member) {
     const uint64_t sequence = roundtable_fact_sequence(from, member);
     if (table[member].kind == PARLEY_NUMBER && sequence != 0) {
-        parley_buffer_format(out, ",\"%s\":%" PRIu64, table[member].name, sequence);
+        roundtable_fact_write_number(out, member, sequence);
     } else {
         roundtable_fact_write_text(out, member, roundtable_fact_text(from, member));
     }
@@ -219,6 +235,11 @@ void roundtable_fact_copy(struct parley_buffer *out, const struct roundtable_fac
 static void write_field(struct parley_buffer *out, enum roundtable_member member,
                         const struct parley_message *message, enum roundtable_field field) {
     roundtable_fact_write_text(out, member, parley_message_text(message, field));
+}
+
+static void write_option(struct parley_buffer *out, enum roundtable_member member,
+                         const struct parley_message *message, enum roundtable_option option) {
+    roundtable_fact_write_number(out, member, message->options.values[option].number);
 }
 
 static void write_time(struct parley_buffer *out, enum roundtable_member member, bool is_known,
@@ -239,8 +260,9 @@ void roundtable_fact_write_request_place(struct parley_buffer *out, uint64_t req
 
 void roundtable_fact_write_request(const struct parley_message *message, const char *digest,
                                    struct parley_buffer *out) {
+    const uint64_t due = message->options.values[ROUNDTABLE_OPTION_NOT_BEFORE].number;
     double deadline = 0;
-    const bool has_deadline = roundtable_deadline(message->values, &deadline);
+    const bool has_deadline = roundtable_deadline(message->values, &message->options, &deadline);
     struct parley_bytes priority = parley_message_text(message, ROUNDTABLE_PRIORITY);
     if (priority.data == NULL) {
         priority = PARLEY_BYTES("normal"); /* contract, Priority Levels */
@@ -254,6 +276,11 @@ void roundtable_fact_write_request(const struct parley_message *message, const c
     roundtable_fact_write_id(out, ROUNDTABLE_MEMBER_RETRY_OF,
                              parley_message_text(message, ROUNDTABLE_CORRELATION_ID));
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_DIGEST, parley_bytes_of(digest));
+    write_option(out, ROUNDTABLE_MEMBER_LEASE, message, ROUNDTABLE_OPTION_LEASE);
+    write_option(out, ROUNDTABLE_MEMBER_ATTEMPTS, message, ROUNDTABLE_OPTION_ATTEMPTS);
+    if (due != 0) {
+        write_time(out, ROUNDTABLE_MEMBER_NOT_BEFORE, true, (double)due);
+    }
 }
 
 /* "retryable", "retryAfterSeconds" (contract, task.failed). */

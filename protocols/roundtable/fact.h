@@ -11,7 +11,7 @@
  *   <id>.turn.N turn N, which follows turn N-1 (turn.h)
  *   <id>.end    the first task.result or task.failed of somebody who may end the task */
 
-#include <parley/message.h>
+#include "roundtable.h"
 
 /* The places in parley_route.fact_keys, in the order in which they decide; the turns are a series
  * that begins with the claim. */
@@ -34,10 +34,12 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_DEADLINE,
     ROUNDTABLE_MEMBER_RETRY_OF,
     ROUNDTABLE_MEMBER_DIGEST,
+    ROUNDTABLE_MEMBER_LEASE, /* where it was given; of a claim and the turns after it, too */
+    ROUNDTABLE_MEMBER_ATTEMPTS,
     /* of a claim */
     ROUNDTABLE_MEMBER_HOLDER,
     ROUNDTABLE_MEMBER_CLAIM, /* its id */
-    /* of a claim and the turns after it (turn.h) */
+    /* of a claim and the turns after it (turn.h); `not_before` of a request, too */
     ROUNDTABLE_MEMBER_N,
     ROUNDTABLE_MEMBER_KIND,
     ROUNDTABLE_MEMBER_ATTEMPT,
@@ -83,6 +85,10 @@ struct parley_bytes roundtable_fact_text(const struct roundtable_fact *fact,
 uint64_t roundtable_fact_sequence(const struct roundtable_fact *fact,
                                   enum roundtable_member member);
 
+/* What the option of a request or a claim was; 0: it was not given. */
+uint64_t roundtable_fact_option(const struct roundtable_fact *fact, enum roundtable_member member,
+                                enum roundtable_option option);
+
 /* "Requested → Expired: TTL exceeded, no claim" (contract, Task Lifecycle): no agent claimed the
  * task before its deadline, and none ended it.  `now_seconds`: 0 if deadlines are not checked. */
 bool roundtable_task_has_expired(const struct roundtable_task *task, int64_t now_seconds);
@@ -96,6 +102,9 @@ void roundtable_fact_write_text(struct parley_buffer *out, enum roundtable_membe
                                 struct parley_bytes text);
 void roundtable_fact_write_id(struct parley_buffer *out, enum roundtable_member member,
                               struct parley_bytes id);
+/* Appends nothing for 0. */
+void roundtable_fact_write_number(struct parley_buffer *out, enum roundtable_member member,
+                                  uint64_t number);
 void roundtable_fact_copy(struct parley_buffer *out, const struct roundtable_fact *from,
                           enum roundtable_member member);
 void roundtable_fact_write_request_place(struct parley_buffer *out, uint64_t request);

@@ -68,7 +68,7 @@ static void say_given(const struct deciding *deciding, struct parley_buffer *out
 
 static void say_early(const struct deciding *deciding, struct parley_buffer *out) {
     parley_buffer_text(out, "the task may be claimed from ");
-    write_or(out, roundtable_fact_text(deciding->turn.fact, ROUNDTABLE_MEMBER_NOT_BEFORE), "later");
+    write_or(out, deciding_not_before(deciding), "later");
     parley_buffer_text(out, " on");
 }
 
@@ -114,6 +114,14 @@ void deciding_write_turn(const struct deciding *deciding, struct parley_buffer *
     }
     parley_buffer_text(out, ",\"attempt\":");
     parley_buffer_uint(out, turn->attempt);
+}
+
+static void write_not_before(const struct deciding *deciding, struct parley_buffer *out) {
+    write_member(out, "not_before", deciding_not_before(deciding));
+    if (deciding->turn.is_there) {
+        parley_buffer_text(out, ",\"attempt\":");
+        parley_buffer_uint(out, deciding->turn.attempt);
+    }
 }
 
 static void write_holder(const struct deciding *deciding, struct parley_buffer *out) {
@@ -235,7 +243,7 @@ const struct objection objection_early = {
     .problem = "not-due",
     .advice = "The claim was not stored: claim it then, or take another task.",
     .say = say_early,
-    .write_members = deciding_write_turn,
+    .write_members = write_not_before,
     .fact = ROUNDTABLE_FACT_CLAIM,
 };
 const struct objection objection_used_up = {
@@ -314,8 +322,35 @@ bool deciding_is_holder(const struct deciding *deciding) {
            parley_bytes_equal(deciding->turn.holder, deciding->from);
 }
 
+/* What the request says, else the operator. */
+static int64_t lease_of_task(const struct deciding *deciding) {
+    const uint64_t own = roundtable_fact_option(&deciding->task.request, ROUNDTABLE_MEMBER_LEASE,
+                                                ROUNDTABLE_OPTION_LEASE);
+    return (int64_t)(own != 0 ? own
+                              : deciding->options[ROUNDTABLE_OPTION_TASK_LEASE].number / 1000);
+}
+
 int64_t deciding_lease(const struct deciding *deciding) {
-    return (int64_t)(deciding->options[ROUNDTABLE_OPTION_TASK_LEASE].number / 1000);
+    const uint64_t own = roundtable_fact_option(deciding->turn.fact, ROUNDTABLE_MEMBER_LEASE,
+                                                ROUNDTABLE_OPTION_LEASE);
+    return own != 0 ? (int64_t)own : lease_of_task(deciding);
+}
+
+int64_t deciding_claim_lease(const struct deciding *deciding) {
+    const uint64_t own = deciding->options[ROUNDTABLE_OPTION_LEASE].number;
+    return own != 0 ? (int64_t)own : lease_of_task(deciding);
+}
+
+struct parley_bytes deciding_not_before(const struct deciding *deciding) {
+    return roundtable_fact_text(deciding->turn.is_there ? deciding->turn.fact
+                                                        : &deciding->task.request,
+                                ROUNDTABLE_MEMBER_NOT_BEFORE);
+}
+
+uint64_t deciding_attempts(const struct deciding *deciding) {
+    const uint64_t own = roundtable_fact_option(&deciding->task.request, ROUNDTABLE_MEMBER_ATTEMPTS,
+                                                ROUNDTABLE_OPTION_ATTEMPTS);
+    return own != 0 ? own : deciding->options[ROUNDTABLE_OPTION_TASK_ATTEMPTS].number;
 }
 
 /* ---- turns ---- */

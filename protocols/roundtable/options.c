@@ -4,6 +4,8 @@
 
 #include "text.h"
 
+enum { REQUEST = 1 << ROUNDTABLE_REQUEST, CLAIMED = 1 << ROUNDTABLE_CLAIMED };
+
 const struct parley_option roundtable_options[] = {
     [ROUNDTABLE_OPTION_DOMAIN] =
         {.help = {"domain", "The domain of a reply whose request is not known.",
@@ -32,32 +34,61 @@ const struct parley_option roundtable_options[] = {
         {.help = {.name = "task-lease"},
          .type = PARLEY_OPTION_TIME,
          .value_name = "TIME",
+         .maximum = 24 * 3600 * 1000,
          .server = {.help = "How long an agent holds a task without a sign of life: after that "
                             "another agent can take it. Progress, heartbeats, extend and a "
                             "claim are signs. 0: "
                             "an agent holds a task permanently. All gateways of a fleet need the "
                             "same one.",
-                    .fallback = "0",
-                    .maximum = 24 * 3600 * 1000}},
+                    .fallback = "0"}},
     [ROUNDTABLE_OPTION_TASK_MAX] =
         {.help = {.name = "task-max"},
          .type = PARLEY_OPTION_TIME,
          .value_name = "TIME",
+         .minimum = 3600 * 1000,
+         .maximum = UINT64_C(30) * 24 * 3600 * 1000,
          .server = {.help =
                         "How long after its claim the heartbeats of an agent extend its lease of "
                         "a task. Progress and extend do so later, too.",
-                    .fallback = "24h",
-                    .minimum = 3600 * 1000,
-                    .maximum = UINT64_C(30) * 24 * 3600 * 1000}},
+                    .fallback = "24h"}},
     [ROUNDTABLE_OPTION_TASK_ATTEMPTS] =
         {.help = {.name = "task-attempts"},
          .type = PARLEY_OPTION_COUNT,
          .value_name = "N",
+         .minimum = 1,
+         .maximum = 100,
          .server = {.help = "How many times a task is given to an agent, counting those that gave "
                             "it back. All gateways of a fleet need the same one.",
-                    .fallback = "3",
-                    .minimum = 1,
-                    .maximum = 100}},
+                    .fallback = "3"}},
+    [ROUNDTABLE_OPTION_LEASE] =
+        {.help = {"lease",
+                  "For how many seconds an agent holds the requested task without a sign of life; "
+                  "of a claim: this agent.",
+                  "60 to 86400", "{\"type\":\"integer\",\"minimum\":60,\"maximum\":86400}"},
+         .type = PARLEY_OPTION_COUNT,
+         .value_name = "SECONDS",
+         .minimum = 60,
+         .maximum = 86400,
+         .header = "Parley-Lease",
+         .header_types = REQUEST | CLAIMED},
+    [ROUNDTABLE_OPTION_ATTEMPTS] =
+        {.help = {"attempts", "How often the requested task is given to an agent.", "1 to 100",
+                  "{\"type\":\"integer\",\"minimum\":1,\"maximum\":100}"},
+         .type = PARLEY_OPTION_COUNT,
+         .value_name = "N",
+         .minimum = 1,
+         .maximum = 100,
+         .header = "Parley-Attempts",
+         .header_types = REQUEST},
+    [ROUNDTABLE_OPTION_NOT_BEFORE] =
+        {.help = {"not_before", "When the requested task can be claimed; its `ttl` begins then.",
+                  "an RFC 3339 time, or 90s, 15m, 24h or 7d from now, at most 30 days ahead",
+                  "{\"type\":\"string\"}"},
+         .type = PARLEY_OPTION_MOMENT,
+         .value_name = "AT",
+         .maximum = 30 * 86400,
+         .header = "Parley-Not-Before",
+         .header_types = REQUEST},
     {.help = {.name = NULL}},
 };
 

@@ -59,6 +59,9 @@ enum roundtable_option {
     ROUNDTABLE_OPTION_TASK_LEASE,
     ROUNDTABLE_OPTION_TASK_MAX,
     ROUNDTABLE_OPTION_TASK_ATTEMPTS,
+    ROUNDTABLE_OPTION_LEASE,
+    ROUNDTABLE_OPTION_ATTEMPTS,
+    ROUNDTABLE_OPTION_NOT_BEFORE,
 };
 extern const struct parley_option roundtable_options[];
 enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options);
@@ -93,6 +96,7 @@ void roundtable_make_id(const char *prefix, struct parley_bytes id, char out[ROU
 /* The domain of the task a.b.c, which belongs to the domain a (contract, task.request:
  * "<domain>.<action>"). */
 struct parley_bytes roundtable_domain_of(struct parley_bytes task);
-/* When a request expires, from its timestamp and time to live.  `values`: of its fields.  Returns:
- * false: one of them is not valid. */
-bool roundtable_deadline(const struct parley_value *values, double *out_seconds);
+/* When a request expires: its time to live begins with its timestamp, or when it is due.  `values`:
+ * of its fields.  Returns: false: one of them is not valid. */
+bool roundtable_deadline(const struct parley_value *values, const struct parley_options *options,
+                         double *out_seconds);

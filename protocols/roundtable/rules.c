@@ -71,7 +71,9 @@ static bool retries_lasting_error(const struct parley_captures *captures) {
 }
 
 /* Another rule checks whether time and ttl are valid. */
-bool roundtable_deadline(const struct parley_value *values, double *out_seconds) {
+bool roundtable_deadline(const struct parley_value *values, const struct parley_options *options,
+                         double *out_seconds) {
+    const double due = (double)options->values[ROUNDTABLE_OPTION_NOT_BEFORE].number;
     const struct parley_value *ttl = &values[ROUNDTABLE_TTL];
     const double lifetime = ttl->kind == PARLEY_ABSENT ? DEFAULT_TTL_SECONDS : ttl->number;
     const bool has_lifetime =
@@ -81,7 +83,7 @@ bool roundtable_deadline(const struct parley_value *values, double *out_seconds)
     if (!has_lifetime || !text_unix_time(parley_value_text(&values[ROUNDTABLE_TIMESTAMP]), &sent)) {
         return false;
     }
-    *out_seconds = sent + lifetime;
+    *out_seconds = (due > sent ? due : sent) + lifetime;
     return true;
 }
 
@@ -89,7 +91,7 @@ bool roundtable_deadline(const struct parley_value *values, double *out_seconds)
 static bool has_expired(const struct parley_captures *captures) {
     double deadline;
     return captures->options->now_seconds != 0 &&
-           roundtable_deadline(captures->values, &deadline) &&
+           roundtable_deadline(captures->values, captures->options, &deadline) &&
            deadline < (double)captures->options->now_seconds;
 }
 

@@ -67,5 +67,11 @@ bool deciding_is_over(const struct deciding *deciding);
 bool deciding_is_holder(const struct deciding *deciding);
 /* Whether an agent does. */
 bool deciding_has_holder(const struct deciding *deciding);
-/* The length of a lease in seconds; 0: it has no limit. */
+/* For how many seconds its agent holds the task without a sign of life; 0: permanently. */
 int64_t deciding_lease(const struct deciding *deciding);
+/* For how many the agent will whose claim the message is. */
+int64_t deciding_claim_lease(const struct deciding *deciding);
+/* From when on the task may be claimed, RFC 3339; data NULL: it says no time. */
+struct parley_bytes deciding_not_before(const struct deciding *deciding);
+/* How often the task is given to an agent. */
+uint64_t deciding_attempts(const struct deciding *deciding);

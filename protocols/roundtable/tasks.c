@@ -90,6 +90,8 @@ static void read_request(const struct roundtable_fact *fact, struct parley_task 
     out->retry_of = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_RETRY_OF);
     out->deadline = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_DEADLINE);
     out->requested_at = roundtable_fact_text(fact, ROUNDTABLE_MEMBER_AT);
+    out->attempts_max =
+        roundtable_fact_option(fact, ROUNDTABLE_MEMBER_ATTEMPTS, ROUNDTABLE_OPTION_ATTEMPTS);
     out->has_priority = priority.data != NULL;
     out->priority = out->has_priority ? (unsigned)text_choice(priority, roundtable_priorities) : 0;
 }
@@ -114,6 +116,18 @@ static void read_turn(const struct roundtable_turn *turn, int64_t now_seconds,
         out->holder = turn->holder;
         out->until = roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_UNTIL);
         out->opens_at_ms = turn->has_until ? (int64_t)(turn->until * 1000) : 0;
+    }
+}
+
+/* A request that was never claimed may say when it is due. Agents claim it from the next whole
+ * second on. */
+static void read_due(const struct roundtable_task *task, struct parley_task *out) {
+    double seconds;
+    const struct parley_bytes due =
+        roundtable_fact_text(&task->request, ROUNDTABLE_MEMBER_NOT_BEFORE);
+    if (!task->claim.is_there && due.data != NULL && text_unix_time(due, &seconds)) {
+        out->not_before = due;
+        out->opens_at_ms = (int64_t)ceil(seconds) * 1000;
     }
 }
 
@@ -183,6 +197,7 @@ static enum parley_status read_work(struct parley_bytes id,
     PARLEY_TRY(roundtable_task_read(values, arena, &task));
     *out = (struct parley_task){.id = id, .state = state_of(&task, now_ms / 1000)};
     read_request(&task.request, out);
+    read_due(&task, out);
     roundtable_turn_read(&task, &turn);
     read_turn(&turn, now_ms / 1000, out);
     read_end(&task.end, out);
@@ -289,6 +304,7 @@ const struct parley_task_kind roundtable_tasks = {
                [PARLEY_TASK_END] = ROUNDTABLE_FACT_END},
     .lease = &roundtable_options[ROUNDTABLE_OPTION_TASK_LEASE],
     .attempts = &roundtable_options[ROUNDTABLE_OPTION_TASK_ATTEMPTS],
+    .claim_lease = &roundtable_options[ROUNDTABLE_OPTION_LEASE],
     .write_end = write_end,
     .write_cancel = write_cancel,
     .repeated = (const char *const[]){"to", "priority", "ttl", "payload", NULL},

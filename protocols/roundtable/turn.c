@@ -104,6 +104,7 @@ void roundtable_turn_write_claim(const struct parley_message *message,
     write_head(out, claim->number, ROUNDTABLE_TURN_CLAIM,
                parley_message_text(message, ROUNDTABLE_FROM), claim->attempt);
     write_time(out, ROUNDTABLE_MEMBER_UNTIL, claim->until);
+    roundtable_fact_write_number(out, ROUNDTABLE_MEMBER_LEASE, claim->lease);
     roundtable_fact_write_id(out, ROUNDTABLE_MEMBER_CLAIM,
                              parley_message_text(message, ROUNDTABLE_ID));
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_AT,
@@ -120,6 +121,9 @@ static void write_following(const struct roundtable_turn *turn, enum roundtable_
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_SEQ);
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_CLAIM);
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_CLAIMED_AT, turn->claimed_at);
+    roundtable_fact_write_number(
+        out, ROUNDTABLE_MEMBER_LEASE,
+        roundtable_fact_option(turn->fact, ROUNDTABLE_MEMBER_LEASE, ROUNDTABLE_OPTION_LEASE));
     write_time(out, ROUNDTABLE_MEMBER_AT, now);
 }
 

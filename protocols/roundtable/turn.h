@@ -54,6 +54,7 @@ enum parley_status roundtable_turn_write(struct parley_bytes value, struct parle
 struct roundtable_claim {
     uint64_t number, attempt, request; /* request: the request's sequence, 0: not known */
     int64_t until;                     /* Unix time */
+    uint64_t lease; /* seconds, where the claim itself says for how long it is; else 0 */
     const char *why;
 };
 void roundtable_turn_write_claim(const struct parley_message *message,

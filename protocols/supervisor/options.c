@@ -16,12 +16,12 @@ const struct parley_option supervisor_options[] = {
         {.help = {.name = "checkpoints-keep"},
          .type = PARLEY_OPTION_COUNT,
          .value_name = "N",
+         .minimum = 1,
+         .maximum = 1000,
          .server = {.help = "How many large checkpoints of an agent are kept in the object store. "
                             "With the next one, the oldest is removed; its message stays. All "
                             "gateways of a fleet should have the same.",
-                    .fallback = "8",
-                    .minimum = 1,
-                    .maximum = 1000}},
+                    .fallback = "8"}},
     [SUPERVISOR_WAL] =
         {.help = {.name = "wal"},
          .type = PARLEY_OPTION_CHOICE,

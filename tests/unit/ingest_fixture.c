@@ -199,6 +199,11 @@ bool fact_store_is_last(const struct fact_store *store) {
     return store->is_last;
 }
 
+int64_t fact_store_kept_ms(const struct fact_store *store) {
+    (void)store;
+    return 0;
+}
+
 bool fact_query_is_complete(const struct fact_query *query) {
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         if (query->keys[i] != NULL && !is_series(query->keys[i]) && query->values[i] == NULL) {
@@ -621,6 +626,12 @@ struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, cons
     (void)done;
     (void)context;
     return NULL;
+}
+
+int64_t jetstream_kept_ms(const struct jetstream *jetstream, const char *stream) {
+    (void)jetstream;
+    (void)stream;
+    return 0;
 }
 
 size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream) {

@@ -417,6 +417,17 @@ static const char *text_in(json_t *object, const char *name) {
     return json_string_value(json_object_get(object, name));
 }
 
+/* What the request's query says. */
+static void ask_for(struct message_fixture *fixture, json_t *asked) {
+    const char *name, *wants;
+    json_t *value;
+    json_object_foreach(asked, name, value) {
+        assert_int_equal(parley_options_set(&fixture->options, fixture->protocol, name,
+                                            json_string_value(value), &wants),
+                         PARLEY_OPTION_SET);
+    }
+}
+
 static void on_case(void *context, const char *line) {
     static const char *const places[] = {"end", "claim", "turn", "request"};
     struct message_fixture *fixture = context;
@@ -430,6 +441,7 @@ static void on_case(void *context, const char *line) {
         known.values[i] =
             (struct parley_bytes){json_string_value(value), json_string_length(value)};
     }
+    known.kept_seconds = json_integer_value(json_object_get(test, "kept"));
     known.is_final = json_is_true(json_object_get(test, "is_final"));
     json_t *last = json_object_get(test, "last");
     known.has_last = !json_is_false(last);
@@ -449,6 +461,7 @@ static void on_case(void *context, const char *line) {
     set_option(&fixture->options, fixture->protocol, "task-lease", lease_ms);
     set_option(&fixture->options, fixture->protocol, "task-attempts", "3");
     set_option(&fixture->options, fixture->protocol, "task-max", "86400000");
+    ask_for(fixture, json_object_get(test, "options"));
     check(fixture, text);
     assert_int_equal(parley_message_decide(&fixture->message, &known, &decision), PARLEY_OK);
     json_t *got = describe(fixture, &decision);

@@ -17,6 +17,7 @@
 #include "rules/schema.h"
 
 static const char name_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-";
+static const char option_letters[] = "abcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static void test_every_protocol_has_its_mandatory_parts(void **state) {
     (void)state;
@@ -63,7 +64,7 @@ static size_t count_options_named(const char *name) {
 }
 
 static void check_option(const struct parley_option *option) {
-    assert_int_equal(strspn(option->help.name, name_letters), strlen(option->help.name));
+    assert_int_equal(strspn(option->help.name, option_letters), strlen(option->help.name));
     assert_int_equal(count_options_named(option->help.name), 1);
     assert_string_not_equal(option->help.name, "stamp");
     assert_string_not_equal(option->help.name, "agent");
@@ -73,11 +74,16 @@ static void check_option(const struct parley_option *option) {
     assert_true((option->type == PARLEY_OPTION_TEXT) == (option->is_text != NULL));
     if (option->help.does != NULL) {
         assert_true(option->help.wants != NULL && option->help.schema != NULL);
-        assert_int_not_equal(option->type, PARLEY_OPTION_COUNT);
+        assert_int_not_equal(option->type, PARLEY_OPTION_TIME);
+    }
+    if (option->header != NULL) { /* its value outlives no header */
+        assert_true(option->help.does != NULL && option->header_types != 0);
+        assert_int_not_equal(option->type, PARLEY_OPTION_TEXT);
     }
     if (option->server.help != NULL) {
         assert_non_null(option->server.fallback);
         assert_int_not_equal(option->type, PARLEY_OPTION_TEXT);
+        assert_int_not_equal(option->type, PARLEY_OPTION_MOMENT);
     }
 }
 

@@ -534,8 +534,8 @@ static struct option of_protocol(struct place place) {
                                     before * sizeof(union parley_option_value),
                            .value_name = row->value_name,
                            .fallback = row->server.fallback,
-                           .minimum = row->server.minimum,
-                           .maximum = row->server.maximum,
+                           .minimum = row->minimum,
+                           .maximum = row->maximum,
                            .choices = row->choices,
                            .is_reloadable = row->server.is_reloadable,
                            .help = row->server.help};

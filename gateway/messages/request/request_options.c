@@ -391,6 +391,7 @@ void request_options_of_server(struct request_options *options) {
 bool request_options_read(struct request_options *options, struct http_request *request) {
     options->check.message_bytes_max = (size_t)options->gateway->configuration->message_max_bytes;
     request_options_of_server(options);
+    options->check.now_seconds = clock_now_seconds();
     if (!read_coding(options, request) || !read_media_type(options, request) ||
         !read_query(options, request)) {
         return false;

@@ -10,6 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "stored_headers.h"
+
 static struct fact_store *store_of(const struct submission *submission) {
     const struct request_options *options = submission->submitter->options;
     return gateway_fact_store(options->gateway, options->protocol);
@@ -279,6 +281,8 @@ static bool complete_stored(struct submission *submission, const struct duplicat
     struct parley_message *message = gateway_message(options.gateway, options.protocol);
     struct parley_decision decision;
     int64_t delay_ms;
+    request_options_of_server(&options);
+    held_options(stored->headers, options.protocol, &options.check);
     options.check.stored_subject = stored->subject;
     options.check.stamp = false;
     options.check.only_sender = NULL;

@@ -159,6 +159,7 @@ static void end_other(struct duplicate *duplicate, const struct jetstream_held *
                                             .sequence = duplicate->sequence,
                                             .subject = held->subject,
                                             .payload = held->payload,
+                                            .headers = held->headers,
                                             .failure = reused(duplicate)};
     end(duplicate, &answer);
 }
@@ -175,6 +176,7 @@ static void end_same(struct duplicate *duplicate, const struct jetstream_held *h
                                             .is_again = duplicate->is_again,
                                             .subject = held->subject,
                                             .payload = held->payload,
+                                            .headers = held->headers,
                                             .id = has_id ? id : NULL};
     end(duplicate, &answer);
 }

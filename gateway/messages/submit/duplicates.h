@@ -20,6 +20,7 @@ struct duplicate_answer {
     const char *subject; /* where it is stored; NULL: it was removed since, or not known */
     struct parley_bytes
         payload; /* the stored message; data NULL if it was removed since, or is not known */
+    struct parley_bytes headers; /* … as they are on the wire; data NULL: it has none */
     const char
         *id; /* SAME: the id it was stored with; NULL if it has none, or if that is not known */
     struct failure failure;

@@ -7,6 +7,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "jetstream_map.h"
+
 /* A verdict names the destination of the message, but never waits for it. It is not asked for of
  * published messages. */
 static bool wants_subject(const struct request_options *options) {
@@ -113,6 +115,17 @@ void fact_lookup_count_end(struct fact_lookup *lookup, bool is_stored) {
 
 /* ---- asking ---- */
 
+/* The message, or its fact, whichever NATS removes first. */
+static int64_t kept_seconds(const struct gateway *gateway, const struct fact_store *store,
+                            const struct parley_route *route) {
+    const struct jetstream_place *place =
+        jetstream_place_find(gateway->jetstream, route->subject.data);
+    const int64_t message_ms =
+        place != NULL ? jetstream_kept_ms(gateway->jetstream, place->stream) : 0;
+    const int64_t fact_ms = fact_store_kept_ms(store);
+    return (message_ms > 0 && (fact_ms == 0 || message_ms < fact_ms) ? message_ms : fact_ms) / 1000;
+}
+
 void fact_lookup_begin(struct fact_lookup *lookup, struct request_options *options,
                        const struct parley_route *route) {
     struct fact_store *store = gateway_fact_store(options->gateway, options->protocol);
@@ -120,6 +133,7 @@ void fact_lookup_begin(struct fact_lookup *lookup, struct request_options *optio
     lookup->options = options;
     lookup->reactor = options->gateway->reactor;
     lookup->begun_ms = reactor_now_ms(lookup->reactor);
+    lookup->kept_seconds = kept_seconds(options->gateway, store, route);
     lookup->is_patient = options->task == INGEST_FORWARD;
     lookup->is_final = !lookup->is_patient;
     if (!fact_query_init(&lookup->query, store, route->fact_keys)) {
@@ -246,6 +260,7 @@ enum parley_status fact_lookup_decide(struct fact_lookup *lookup, struct parley_
         return PARLEY_OK;
     }
     *known = (struct parley_known_facts){.is_final = lookup->is_final,
+                                         .kept_seconds = lookup->kept_seconds,
                                          .digest = lookup->digest,
                                          .has_count = lookup->log->is_known,
                                          .count = lookup->log->count};

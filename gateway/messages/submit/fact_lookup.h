@@ -25,6 +25,7 @@ struct fact_lookup {
     struct request_options *options;
     struct log_count *log; /* of its request; set before fact_lookup_begin */
     int64_t begun_ms;
+    int64_t kept_seconds; /* how long NATS keeps the message and its facts; 0: not known */
     char *error;
     struct fact_last last;                /* that the decision needs besides */
     struct fact_preparation *preparation; /* whose key is being written; NULL: none is */

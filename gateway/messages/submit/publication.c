@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Puts together what goes to NATS. The headers are CloudEvents' binary mode (NATS protocol
- * binding, section 3.1), JetStream's Nats-Msg-Id, and Parley-Digest where that id is not itself a
- * digest: it says whether what JetStream calls a duplicate is one. */
+ * binding, section 3.1), JetStream's Nats-Msg-Id, Parley-Digest where that id is not itself a
+ * digest: it says whether what JetStream calls a duplicate is one; and those of the protocol's
+ * options that have one. */
 
 #include "publication.h"
 
@@ -278,6 +279,30 @@ static enum parley_status add_object(struct publication *out,
     return PARLEY_OK;
 }
 
+static enum parley_status add_option(struct publication *out, struct parley_arena *arena,
+                                     const struct parley_option *option,
+                                     union parley_option_value value) {
+    struct parley_buffer text;
+    const char *copy = NULL;
+    parley_buffer_init(&text);
+    const bool is_given = parley_option_write(option, value, &text);
+    if (is_given && parley_buffer_status(&text) == PARLEY_OK) {
+        copy = parley_arena_copy(arena, parley_buffer_bytes(&text));
+    }
+    parley_buffer_finish(&text);
+    return is_given ? add(out, option->header, copy) : PARLEY_OK;
+}
+
+static enum parley_status add_options(struct publication *out, struct parley_message *message) {
+    const struct parley_option *rows = message->protocol->options;
+    for (size_t i = 0; rows != NULL && rows[i].help.name != NULL; i++) {
+        if (rows[i].header != NULL && (rows[i].header_types >> message->type & 1) != 0) {
+            PARLEY_TRY(add_option(out, &message->arena, &rows[i], message->options.values[i]));
+        }
+    }
+    return PARLEY_OK;
+}
+
 enum parley_status publication_describe(struct parley_message *message,
                                         const struct publication_context *context, size_t number,
                                         struct parley_bytes decided, struct parley_bytes payload,
@@ -295,6 +320,7 @@ enum parley_status publication_describe(struct parley_message *message,
     PARLEY_TRY(add_encoded(out, arena, "ce-type", out->route.type));
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));
     PARLEY_TRY(add_object(out, object));
+    PARLEY_TRY(add_options(out, message));
     return context->traceparent != NULL ? add_trace(out, context) : PARLEY_OK;
 }
 

@@ -52,7 +52,7 @@ struct publication_object {
     struct bus_header headers[PUBLICATION_OBJECT_HEADERS];
 };
 
-#define PUBLICATION_HEADERS_MAX (10 + PUBLICATION_OBJECT_HEADERS)
+#define PUBLICATION_HEADERS_MAX (10 + PUBLICATION_OBJECT_HEADERS + PARLEY_OPTIONS_MAX)
 
 struct publication {
     struct parley_route route;

@@ -40,6 +40,24 @@ bool held_header(struct parley_bytes headers, const char *name, char *out, size_
     return false;
 }
 
+struct held_header_of {
+    struct parley_bytes headers;
+    char value[64]; /* a longer one is none of an option */
+};
+
+static const char *find_header(void *context, const char *name) {
+    struct held_header_of *of = context;
+    return held_header(of->headers, name, of->value, sizeof of->value) ? of->value : NULL;
+}
+
+void held_options(struct parley_bytes headers, const struct parley_protocol *protocol,
+                  struct parley_options *options) {
+    struct held_header_of of = {.headers = headers};
+    if (headers.data != NULL) {
+        parley_options_read_headers(options, protocol, find_header, &of);
+    }
+}
+
 /* Version 8 (RFC 9562) is for forms of one's own. */
 void stored_id(const char *event_id, uint64_t sequence, char out[STORED_ID_SIZE]) {
     if (event_id != NULL && text_is_uuid(parley_bytes_of(event_id), false)) {

@@ -67,6 +67,7 @@ struct taken {
     char digest[DIGEST_LENGTH + 1];
     uint64_t sequence;
     int64_t time_ns;
+    union parley_option_value values[PARLEY_OPTIONS_MAX]; /* the operator's, and its headers' */
     char *receipt, *subject, *stream;
     struct parley_bytes payload;
     char bytes[];
@@ -112,7 +113,7 @@ static enum parley_status decide(struct taken *taken, struct parley_known_facts 
                                      .subject_prefix = its->channel->prefix,
                                      .stored_subject = taken->subject,
                                      .now_seconds = taken->time_ns / NS_A_MS / 1000};
-    memcpy(options.values, its->values, sizeof options.values);
+    memcpy(options.values, taken->values, sizeof options.values);
     out->kind = PARLEY_DECISION_REFUSED;
     PARLEY_TRY(parley_message_check(message, taken->payload, &parley_codec_json, &options,
                                     (struct parley_position){1, 1}));
@@ -390,6 +391,19 @@ static char *copy(char **at, struct parley_bytes text) {
     return start;
 }
 
+static const char *find_header(void *context, const char *name) {
+    return jetstream_stored_header(context, name);
+}
+
+static void read_options(struct taken *taken, const struct jetstream_stored *stored) {
+    struct jetstream_stored of = *stored;
+    const struct fact_consumers_options *its = &taken->consumers->options;
+    struct parley_options options = {.now_seconds = stored->time_ns / NS_A_MS / 1000};
+    memcpy(options.values, its->values, sizeof options.values);
+    parley_options_read_headers(&options, its->channel->protocol, find_header, &of);
+    memcpy(taken->values, options.values, sizeof taken->values);
+}
+
 static struct taken *create_taken(struct fact_consumers *consumers,
                                   const struct jetstream_stored *stored, const char *receipt) {
     const struct parley_bytes stream = stream_of(consumers, receipt);
@@ -408,6 +422,7 @@ static struct taken *create_taken(struct fact_consumers *consumers,
     taken->subject = copy(&at, parley_bytes_of(stored->subject));
     taken->receipt = copy(&at, parley_bytes_of(receipt));
     taken->stream = copy(&at, stream);
+    read_options(taken, stored);
     return taken;
 }
 

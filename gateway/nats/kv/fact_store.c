@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "jetstream_codes.h"
+#include "jetstream_map.h"
 
 void fact_stream_name(const char *bucket, char out[FACT_NAME_MAX]) {
     snprintf(out, FACT_NAME_MAX, "KV_%s", bucket);
@@ -21,6 +22,10 @@ void fact_stream_subjects(const char *bucket, char out[FACT_NAME_MAX]) {
 
 bool fact_store_is_last(const struct fact_store *store) {
     return store->fact_of != NULL;
+}
+
+int64_t fact_store_kept_ms(const struct fact_store *store) {
+    return fact_store_is_last(store) ? 0 : jetstream_kept_ms(store->jetstream, store->stream);
 }
 
 /* ---- writing ---- */

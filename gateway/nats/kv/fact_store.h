@@ -52,6 +52,8 @@ void fact_store_destroy(struct fact_store *store);
 
 /* Whether the store works without a bucket. */
 bool fact_store_is_last(const struct fact_store *store);
+/* How long the bucket keeps a key.  Returns: 0: always, or it is not known. */
+int64_t fact_store_kept_ms(const struct fact_store *store);
 
 /* No query is pending. */
 bool fact_store_is_idle(const struct fact_store *store);

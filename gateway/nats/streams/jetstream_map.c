@@ -257,3 +257,14 @@ size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char
     const struct jetstream_place *place = jetstream_place_find(jetstream, subject);
     return place != NULL ? least_of(payload, place->bytes_max) : payload;
 }
+
+int64_t jetstream_kept_ms(const struct jetstream *jetstream, const char *stream) {
+    const struct jetstream_setup *setup = &jetstream->setup;
+    for (size_t i = 0; i < setup->check_count; i++) {
+        const struct jetstream_check *check = &setup->checks[i];
+        if (strcmp(check->place.stream, stream) == 0) {
+            return check->max_age_ms > 0 ? check->max_age_ms : 0;
+        }
+    }
+    return 0;
+}

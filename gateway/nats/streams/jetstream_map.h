@@ -24,6 +24,9 @@ size_t jetstream_message_bytes_max(const struct jetstream *jetstream, const char
 /* The least that it is on any subject. */
 size_t jetstream_message_bytes_max_least(const struct jetstream *jetstream);
 
+/* How long a stream keeps its messages.  Returns: 0: always, or it is not known. */
+int64_t jetstream_kept_ms(const struct jetstream *jetstream, const char *stream);
+
 /* Whether parley may create consumers there. In a work queue a consumer would take work from those
  * whose queue it is; in a stream with interest retention it would keep messages that no reader
  * wants. NULL is allowed: no. */

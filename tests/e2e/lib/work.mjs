@@ -4,13 +4,13 @@
 import { post, request } from './http.mjs';
 
 // POST …/tasks/next: 200 with a task, or 204. `wait` in seconds.
-export function nextTask(server, agent, { wait, domains, tasks, key, headers: more, ...options } = {}) {
+export function nextTask(server, agent, { wait, domains, tasks, lease, key, headers: more, ...options } = {}) {
   const headers = {
     ...more,
     ...(wait !== undefined && { Prefer: `wait=${wait}` }),
     ...(key && { 'Idempotency-Key': key }),
   };
-  const body = JSON.stringify({ agent, domains, tasks });
+  const body = JSON.stringify({ agent, domains, tasks, lease });
   return post(server, '/v1/roundtable/tasks/next', body, { headers, ...options });
 }
 
