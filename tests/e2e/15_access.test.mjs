@@ -88,6 +88,13 @@ describe('tokens', () => {
     assertProblem(await get(server, '/v1/vlp/stream', bearer(sender)), 403, 'forbidden');
   });
 
+  it('are told what they allow', async () => {
+    const who = async (token) => (await get(server, '/v1/whoami', bearer(token))).json;
+    assert.deepEqual(await who(all), { scopes: ['send:*', 'read:*'], name: 'all' });
+    assert.deepEqual(await who(sender), { scopes: ['send:vlp', 'read:brenner'], name: 'sender' });
+    assertUnauthenticated(await get(server, '/v1/whoami'), null);
+  });
+
   it('read of all protocols those that they may, and are told which they may not', async () => {
     const some = await get(server, '/v1/stream?since=all&follow=false', bearer(sender));
     assert.equal(some.status, 200);

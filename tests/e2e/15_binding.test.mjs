@@ -83,6 +83,7 @@ describe('a token that is bound to an agent', () => {
     const file = join(temporaryFolder(), 'tokens.json');
     const token = await createToken(file, 'a', 'send:*', '--agent', 'alice');
     const server = await parleyFor(t, { args: ['--tokens', file] });
+    assert.equal((await get(server, '/v1/whoami', bearer(token))).json.agent, 'alice');
     const own = claim({ sender: 'alice' });
     const other = claim({ sender: 'bob' });
     assertAccepted(await send(server, own, bearer(token)));

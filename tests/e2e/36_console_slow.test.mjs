@@ -14,10 +14,10 @@ import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { heartbeat, sendTask, taskFailed, taskRequest } from './lib/roundtable.mjs';
-import { createToken } from './lib/tokens.mjs';
+import { bearer, createToken } from './lib/tokens.mjs';
 import { assertAccepted, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
-const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 20), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024;
+const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 60), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024;
 const SCRIPT = '<script>globalThis.isAttacked = true</script><img src=x onerror="globalThis.isAttacked = true">';
 
 const rowOf = (page, text) => page.getByRole('row', { name: text });
@@ -83,8 +83,19 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
   it('Try it converts between the forms of a protocol', async (t) => {
     const page = await browser.open(t, its.parley, 'try?protocol=supervisor&example=checkpoint');
     await page.getByRole('heading', { name: /As MessagePack, \d+ bytes/ }).waitFor();
-    await page.goto(`${its.parley.url}/#try?protocol=brenner&example=delta`);
     const editor = page.getByRole('textbox', { name: 'Message' });
+    const written = await editor.inputValue();
+    await page.getByLabel('Written as').selectOption('MessagePack, in hex');
+    await until('it is hex', async () => /^[0-9a-f ]{47}\n/.test(await editor.inputValue()));
+    await page.getByRole('heading', { name: 'As JSON' }).waitFor();
+    await page.getByText('Valid', { exact: true }).waitFor();
+    await editor.fill(`c1 ${await editor.inputValue()}`);
+    await page.getByText('Not valid', { exact: true }).waitFor();
+    await editor.fill((await editor.inputValue()).slice(3));
+    await page.getByText('Valid', { exact: true }).waitFor();
+    await page.getByLabel('Written as').selectOption('JSON');
+    await until('it is as before', async () => (await editor.inputValue()) === written);
+    await page.goto(`${its.parley.url}/#try?protocol=brenner&example=delta`);
     await until('the example is there', async () => (await editor.inputValue()).includes('DELTA['));
     await page.getByLabel('Written as').selectOption('Markdown');
     await until('it is Markdown', async () => (await editor.inputValue()).startsWith('---'));
@@ -323,10 +334,57 @@ describe('a connection', { ...inBrowser }, () => {
     await page.getByText('Live ·').waitFor();
     assert.ok(asked.every((url) => !url.includes(token)));
     await page.goto(`${server.url}/#decide`);
-    await page.getByText(/scope/).first().waitFor();
+    await page.getByRole('heading', { name: 'Halted conversations' }).waitFor();
+    assert.equal(await page.getByRole('heading', { name: 'Refused messages' }).count(), 0, 'it needs the scope admin');
     await page.getByRole('button', { name: 'Forget the token' }).click();
     await page.getByRole('dialog').waitFor();
     assert.equal(await page.evaluate(() => JSON.stringify(sessionStorage)).then((text) => text.includes(token)), false);
+  });
+});
+
+describe('a token', { ...inBrowser }, () => {
+  const browser = useBrowser();
+  const has = async (locator) => (await locator.count()) > 0;
+  // What it is offered: pages, the protocols of Try it, and actions.
+  for (const [scopes, offers] of [
+    ['read:vlp', { Live: true, 'Try it': false, Decide: true, Release: false, Approve: false, 'Refused messages': false }],
+    ['review', { Live: false, 'Try it': false, Decide: true, Release: false, Approve: true, 'Refused messages': false }],
+    ['send:roundtable,admin', { Live: false, 'Try it': true, Decide: true, Approve: true, 'Refused messages': true }],
+    ['read:*,admin', { Live: true, 'Try it': false, Decide: true, Release: true, Approve: true, 'Refused messages': true }],
+  ]) {
+    it(`that allows ${scopes} is offered nothing else`, async (t) => {
+      const file = join(temporaryFolder(), 'tokens.json');
+      const sender = bearer(await createToken(file, 'sender', 'send:*'));
+      const token = await createToken(file, 'ada', scopes);
+      const server = await parleyFor(t, { args: ['--quarantine', '--tokens', file] });
+      assertAccepted(await send(server, block(session()), sender));
+      assertAccepted(await send(server, review(session()), sender));
+      const page = await browser.open(t, server, 'decide');
+      await answerDialog(page, { Token: token }, 'Use it');
+      await page.getByRole('heading', { name: /^(Halted conversations|Messages that wait for a review)$/ }).first().waitFor();
+      await page.getByRole('listitem').first().waitFor();
+      const found = {
+        Live: await has(page.getByRole('link', { name: 'Live', exact: true })),
+        'Try it': await has(page.getByRole('link', { name: 'Try it', exact: true })),
+        Decide: await has(page.getByRole('link', { name: 'Decide', exact: true })),
+        Release: await has(page.getByRole('button', { name: 'Release' })),
+        Approve: await has(page.getByRole('button', { name: 'Approve' })),
+        'Refused messages': await has(page.getByRole('heading', { name: 'Refused messages' })),
+      };
+      assert.deepEqual(found, { Release: false, ...offers });
+      assertNoFaults(page);
+    });
+  }
+
+  it('that does not allow a page is told so there', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const token = await createToken(file, 'ada', 'read:vlp');
+    const page = await browser.open(t, await parleyFor(t, { args: ['--tokens', file] }), 'live');
+    await answerDialog(page, { Token: token }, 'Use it');
+    await page.getByText('Live ·').waitFor();
+    await page.evaluate(() => (location.hash = 'try'));
+    await page.getByText('This page needs the scope send').waitFor();
+    assertNoFaults(page);
   });
 });
 

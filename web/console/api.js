@@ -77,11 +77,22 @@ export async function list(path, options) {
 const quote = (text) => `'${text.replaceAll("'", `'\\''`)}'`;
 
 // The command that does the same in a shell.
-export function curl(path, { method = 'POST', body, type = 'application/json' } = {}) {
+export function curl(path, { method = 'POST', body, type = 'application/json', isHex } = {}) {
   const words = ['curl', ...(method === 'POST' ? [] : ['-X', method]), quote(location.origin + path)];
   if (token.get()) words.push('-H', '"Authorization: Bearer $(cat token)"');
-  if (body !== undefined) words.push('-H', quote(`Content-Type: ${type}`), '\\\n  --data-binary', quote(body));
-  return words.join(' ');
+  if (body !== undefined) words.push('-H', quote(`Content-Type: ${type}`), '\\\n  --data-binary', isHex ? '@-' : quote(body));
+  return `${isHex ? `echo ${quote(body)} | xxd -r -p | ` : ''}${words.join(' ')}`;
+}
+
+let who;
+onToken(() => (who = undefined));
+// What the credentials of this session allow: {scopes, name, agent}.
+export function whoami() {
+  who ??= json('/v1/whoami').catch((error) => {
+    who = undefined;
+    throw error;
+  });
+  return who;
 }
 
 let protocols;

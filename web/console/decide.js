@@ -3,7 +3,7 @@
 
 import { html, useState } from './htm-preact.js';
 import { getProtocols, json, list, post, query } from './api.js';
-import { Chip, Failure, Json, Prose, Question, useAnswer, When } from './parts.js';
+import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, When } from './parts.js';
 
 const EVERY_MS = 3000, REFUSED_MAX = 100;
 const NAME = 'parley-name';
@@ -12,7 +12,7 @@ const NAME = 'parley-name';
 const ownName = () => sessionStorage.getItem(NAME) ?? '';
 const keepName = (name) => sessionStorage.setItem(NAME, name);
 
-function Halts({ protocol }) {
+function Halts({ protocol, may }) {
   const path = protocol.links.halts;
   const { value, error, reload } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
   const [question, ask] = useState(null);
@@ -25,7 +25,7 @@ function Halts({ protocol }) {
         ${halt.invalid && html` <${Chip} kind="error">refused as invalid<//>`}</p>
       <p>${halt.why}</p>
       <p class="quiet">${halt.by} <${When} time=${halt.at} /></p>
-      <div class="actions"><button type="button" class="main" onClick=${() => ask(halt)}>Release</button>
+      <div class="actions">${may('admin') && html`<button type="button" class="main" onClick=${() => ask(halt)}>Release</button>`}
         ${halt.session && html`<a href=${`#live${query({ protocol: protocol.name, thread: halt.session, since: 'all' })}`}>Its messages</a>`}</div></li>`)}</ul>
     ${question && html`<${Question} title=${`Release ${question.session ?? question.sender}`} text="Messages of this conversation are accepted again."
       fields=${[{ name: 'reason', label: 'Reason' }]} action="Release"
@@ -37,7 +37,7 @@ function Halts({ protocol }) {
   </section>`;
 }
 
-function Reviews({ protocol }) {
+function Reviews({ protocol, may }) {
   const path = protocol.links.reviews;
   const { value, error, reload } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
   const [question, ask] = useState(null);
@@ -48,9 +48,9 @@ function Reviews({ protocol }) {
     <ul class="cards">${items.map((item) => html`<li key=${item.message}>
       <p><strong>${item.event.type}</strong> <code>${item.message}</code> <span class="quiet"><${When} time=${item.at} /></span></p>
       <${Json} value=${item.event.data ?? item.event} />
-      <div class="actions">
+      ${may('review') && html`<div class="actions">
         <button type="button" class="main" onClick=${() => ask({ item, decision: 'approve', verb: 'Approve' })}>Approve</button>
-        <button type="button" onClick=${() => ask({ item, decision: 'reject', verb: 'Reject' })}>Reject</button></div></li>`)}</ul>
+        <button type="button" onClick=${() => ask({ item, decision: 'reject', verb: 'Reject' })}>Reject</button></div>`}</li>`)}</ul>
     ${question && html`<${Question} title=${`${question.verb} ${question.item.message}`} text="The first decision counts, and is told in your name."
       fields=${[{ name: 'by', label: 'Your name', value: ownName() }, { name: 'reason', label: 'Reason' }]} action=${question.verb}
       onAnswer=${async ({ by, reason }) => {
@@ -99,8 +99,11 @@ function Quarantine({ protocols }) {
 
 export default function Decide() {
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
+  const may = useMay();
+  const halting = protocols.filter(({ name, links }) => links.halts && may('read', name));
+  const reviewed = protocols.filter(({ name, links }) => links.reviews && (may('read', name) || may('review')));
   return html`<h1>Decide</h1><${Failure} error=${error} />
-    ${protocols.filter(({ links }) => links.halts).map((protocol) => html`<${Halts} protocol=${protocol} />`)}
-    ${protocols.filter(({ links }) => links.reviews).map((protocol) => html`<${Reviews} protocol=${protocol} />`)}
-    <${Quarantine} protocols=${protocols} />`;
+    ${halting.map((protocol) => html`<${Halts} protocol=${protocol} may=${may} />`)}
+    ${reviewed.map((protocol) => html`<${Reviews} protocol=${protocol} may=${may} />`)}
+    ${may('admin') && html`<${Quarantine} protocols=${protocols} />`}`;
 }

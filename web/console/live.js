@@ -3,7 +3,7 @@
 
 import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { getProtocols } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useQuery, useToken, When, Words } from './parts.js';
+import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
 const ROWS = 2000, ROW_HEIGHT = 32;
@@ -131,7 +131,9 @@ export default function Live() {
   const [filters, change] = useQuery('live');
   const [isPaused, setPaused] = useState(false);
   const [selected, select] = useState(null);
-  const { value: protocols = [] } = useAnswer(getProtocols, []);
+  const { value: all = [] } = useAnswer(getProtocols, []);
+  const may = useMay();
+  const protocols = all.filter(({ name }) => may('read', name));
   const { items, total, state, error } = useEvents(filters, isPaused);
   const protocol = protocols.find(({ name }) => name === filters.protocol);
   const types = protocol ? protocol.types : [];

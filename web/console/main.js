@@ -3,16 +3,17 @@
 
 import { html, render, useEffect, useState } from './htm-preact.js';
 import { token } from './api.js';
-import { Question, readAddress, useToken } from './parts.js';
+import { Question, readAddress, useMay, useToken } from './parts.js';
 
+// Name, title, module, and the scopes of which one is needed.
 const PAGES = [
-  ['live', 'Live', () => import('./live.js')],
-  ['try', 'Try it', () => import('./try.js')],
+  ['live', 'Live', () => import('./live.js'), ['read']],
+  ['try', 'Try it', () => import('./try.js'), ['send']],
   ['overview', 'Overview', () => import('./overview.js')],
   ['rules', 'Rules', () => import('./rules.js')],
-  ['work', 'Work', () => import('./work.js')],
-  ['decide', 'Decide', () => import('./decide.js')],
-  ['stories', 'Stories', () => import('./stories.js')],
+  ['work', 'Work', () => import('./work.js'), ['read']],
+  ['decide', 'Decide', () => import('./decide.js'), ['read', 'review', 'admin']],
+  ['stories', 'Stories', () => import('./stories.js'), ['read']],
 ];
 const FIRST = 'overview';
 
@@ -51,18 +52,23 @@ function Console() {
     );
   }, [page]);
   const { View } = shown;
+  const may = useMay();
+  const isAllowed = ([, , , needs]) => !needs || !may.isKnown || needs.some((what) => may(what));
+  const row = PAGES.find(([name]) => name === page);
   return html`
     <a class="skip" href="#main" onClick=${(event) => (event.preventDefault(), document.querySelector('main').focus())}>Skip to the page</a>
     <header class="top">
       <a class="brand" href="#overview"><img src="/console/icon.svg" alt="" width="24" height="24" /> parley</a>
       <nav aria-label="Pages">
-        ${PAGES.map(([name, title]) => html`<a href=${`#${name}`} aria-current=${name === page ? 'page' : undefined}>${title}</a>`)}
+        ${PAGES.filter(isAllowed).map(([name, title]) => html`<a href=${`#${name}`} aria-current=${name === page ? 'page' : undefined}>${title}</a>`)}
       </nav>
       <span class="token">${current
         ? html`<button type="button" class="small" onClick=${() => token.set(null)}>Forget the token</button>`
         : html`<button type="button" class="small" onClick=${() => ask({})}>Use a token</button>`}</span>
     </header>
-    <main id="main" tabindex="-1">${View && shown.page === page ? html`<${View} />` : html`<p class="quiet">Loading …</p>`}</main>
+    <main id="main" tabindex="-1">${!isAllowed(row)
+      ? html`<p class="empty">This page needs the scope ${row[3].map((what, i) => html`${i > 0 && ' or '}<code>${what}</code>`)}, which the token does not have.</p>`
+      : View && shown.page === page ? html`<${View} />` : html`<p class="quiet">Loading …</p>`}</main>
     ${asked && html`<${TokenQuestion} detail=${asked.detail} onClose=${() => ask(null)} />`}`;
 }
 

@@ -2,7 +2,7 @@
 // What several pages show.
 
 import { html, useCallback, useEffect, useRef, useState } from './htm-preact.js';
-import { onToken, token } from './api.js';
+import { onToken, token, whoami } from './api.js';
 
 export { html };
 
@@ -71,6 +71,20 @@ export function useAnswer(load, keys, every) {
     };
   }, keys);
   return { ...state, reload: () => reload.current() };
+}
+
+// Whether the credentials allow something: may('send', 'vlp'), may('read') of any protocol, may('review').
+// `isKnown` is false until the server has said so; nothing is allowed then.
+export function useMay() {
+  const { value } = useAnswer(whoami, []);
+  const scopes = value?.scopes ?? [];
+  const may = (what, protocol) => scopes.some((scope) => {
+    const [word, of] = scope.split(':');
+    if (of) return word === what && (!protocol || of === '*' || of === protocol);
+    return scope === what || (scope === 'admin' && ['metrics', 'review'].includes(what));
+  });
+  may.isKnown = Boolean(value);
+  return may;
 }
 
 // ---- pieces ----

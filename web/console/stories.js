@@ -4,7 +4,7 @@
 
 import { html } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useQuery, When, Words } from './parts.js';
+import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, When, Words } from './parts.js';
 
 const LIMIT = 1000;
 
@@ -84,7 +84,9 @@ function NoIndex() {
 
 export default function Stories() {
   const [{ protocol: chosen, thread = '', id = '' }, change] = useQuery('stories');
-  const { value: protocols = [], error } = useAnswer(getProtocols, []);
+  const { value: all = [], error } = useAnswer(getProtocols, []);
+  const may = useMay();
+  const protocols = all.filter(({ name }) => may('read', name));
   const protocol = protocols.find(({ name }) => name === chosen) ?? protocols[0];
   return html`<h1>Stories</h1><${Failure} error=${error} />
     <div class="filters">

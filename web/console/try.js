@@ -3,10 +3,11 @@
 
 import { html, useEffect, useMemo, useRef, useState } from './htm-preact.js';
 import { ask, curl, getProtocols, json, Problem, query } from './api.js';
-import { Chip, Choice, Copy, Failure, Prose, useAnswer, useQuery } from './parts.js';
+import { Chip, Choice, Copy, Failure, Prose, useAnswer, useMay, useQuery } from './parts.js';
 
 const PAUSE_MS = 300;
-const MARKDOWN = 'text/markdown', JSON_TYPE = 'application/json';
+const MARKDOWN = 'text/markdown', JSON_TYPE = 'application/json', MSGPACK = 'application/msgpack';
+const CODINGS = { [MARKDOWN]: 'markdown', [JSON_TYPE]: 'json', [MSGPACK]: 'msgpack' };
 
 // ---- JSON Patch (RFC 6902), as fixes use it ----
 
@@ -103,6 +104,18 @@ function Violation({ one, onFix }) {
   </li>`;
 }
 
+// MessagePack is written as hex; all that is none of its digits is passed over.
+const toHex = (bytes) => [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join(' ').replace(/(.{47}) /g, '$1\n');
+const fromHex = (text) => Uint8Array.from(text.replace(/[^0-9a-fA-F]/g, '').match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
+const bodyOf = (text, type) => (type === MSGPACK ? fromHex(text) : text);
+
+// The message in another encoding, as it is written there.
+async function converted(protocol, text, type, to, signal) {
+  const answer = await ask(`/v1/${protocol}/convert?to=${CODINGS[to]}`, { method: 'POST', body: bodyOf(text, type), type, signal });
+  if (to === MSGPACK) return toHex(new Uint8Array(await answer.arrayBuffer()));
+  return to === JSON_TYPE ? pretty(await answer.json()) : answer.text();
+}
+
 function useVerdict(protocol, type, text, options) {
   const [state, set] = useState({});
   useEffect(() => {
@@ -111,7 +124,7 @@ function useVerdict(protocol, type, text, options) {
     const timer = setTimeout(async () => {
       try {
         const path = `/v1/${protocol}/validate${query(options)}`;
-        set({ verdict: await json(path, { method: 'POST', body: text, type, signal: abort.signal }) });
+        set({ verdict: await json(path, { method: 'POST', body: bodyOf(text, type), type, signal: abort.signal }) });
       } catch (error) {
         if (abort.signal.aborted) return;
         set(error instanceof Problem && error.body.violations ? { verdict: { valid: false, violations: error.body.violations } } : { error });
@@ -125,27 +138,15 @@ function useVerdict(protocol, type, text, options) {
   return state;
 }
 
-// The bytes of the message in the protocol's binary encoding, as people read them.
-function Bytes({ protocol, text, isValid }) {
+// The message in the other encoding, beside the one in which it is written.
+function Beside({ protocol, text, type, isValid }) {
+  const other = type === MSGPACK ? JSON_TYPE : MSGPACK;
   const { value, error } = useAnswer(
-    async (signal) => {
-      if (!isValid) return null;
-      const answer = await ask(`/v1/${protocol}/convert?to=msgpack`, { method: 'POST', body: text, signal });
-      return new Uint8Array(await answer.arrayBuffer());
-    },
-    [protocol, text, isValid],
-  );
-  if (!isValid) return html`<p class="quiet">The bytes are shown once the message is valid.</p>`;
+    async (signal) => (isValid ? converted(protocol, text, type, other, signal) : null), [protocol, text, type, isValid]);
+  const title = other === MSGPACK ? 'As MessagePack' : 'As JSON';
+  if (!isValid) return html`<p class="quiet">${title} it is shown once it is valid.</p>`;
   if (error) return html`<${Failure} error=${error} />`;
-  if (!value) return null;
-  const rows = [];
-  for (let at = 0; at < Math.min(value.length, 2048); at += 16) {
-    const part = [...value.slice(at, at + 16)];
-    const hex = part.map((byte) => byte.toString(16).padStart(2, '0')).join(' ');
-    const words = part.map((byte) => (byte >= 32 && byte < 127 ? String.fromCharCode(byte) : '.')).join('');
-    rows.push(`${at.toString(16).padStart(6, '0')}  ${hex.padEnd(47)}  ${words}`);
-  }
-  return html`<h2>As MessagePack, ${value.length} bytes</h2><pre class="hex" tabindex="0">${rows.join('\n')}</pre>`;
+  return value && html`<h2>${title}${other === MSGPACK && `, ${fromHex(value).length} bytes`}</h2><pre class="hex" tabindex="0">${value}</pre>`;
 }
 
 const mcpCall = (protocol, text) => {
@@ -155,7 +156,9 @@ const mcpCall = (protocol, text) => {
 
 export default function Try() {
   const [{ protocol: chosen, example: wanted }, change] = useQuery('try');
-  const { value: protocols = [], error: failure } = useAnswer(getProtocols, []);
+  const { value: all = [], error: failure } = useAnswer(getProtocols, []);
+  const may = useMay();
+  const protocols = all.filter(({ name }) => may('send', name));
   const protocol = protocols.find(({ name }) => name === chosen) ?? protocols[0];
   const { value: examples = [] } = useAnswer(async (signal) => (protocol ? json(protocol.links.examples, { signal }) : []), [protocol?.name]);
   const [text, setText] = useState('');
@@ -172,7 +175,8 @@ export default function Try() {
   const options = isStamped ? { stamp: true } : {};
   const { verdict, error } = useVerdict(protocol?.name, type, text, options);
   const encodings = protocol?.encodings.flatMap(({ media_types: types }) => types) ?? [];
-  const isBinary = encodings.includes('application/msgpack');
+  const isBinary = encodings.includes(MSGPACK);
+  const forms = [[JSON_TYPE, 'JSON'], [MARKDOWN, 'Markdown'], [MSGPACK, 'MessagePack, in hex']].filter(([name]) => name === JSON_TYPE || encodings.includes(name));
   const path = `/v1/${protocol?.name}/messages${query(options)}`;
   const lines = new Set((verdict?.violations ?? []).map(({ at }) => at?.line));
   const fix = ({ patch }) => {
@@ -185,10 +189,8 @@ export default function Try() {
   };
   // What cannot be converted stays as it is, to be written anew.
   const convert = async (next) => {
-    const to = next === MARKDOWN ? 'markdown' : 'json';
     try {
-      const answer = await (await ask(`/v1/${protocol.name}/convert?to=${to}`, { method: 'POST', body: text, type })).text();
-      setText(next === MARKDOWN ? answer : pretty(JSON.parse(answer)));
+      setText(await converted(protocol.name, text, type, next));
     } catch (problem) {
       setSent({ problem });
     }
@@ -196,7 +198,7 @@ export default function Try() {
   };
   const send = async () => {
     try {
-      setSent({ receipt: await json(path, { method: 'POST', body: text, type }) });
+      setSent({ receipt: await json(path, { method: 'POST', body: bodyOf(text, type), type }) });
     } catch (problem) {
       setSent({ problem });
     }
@@ -210,8 +212,8 @@ export default function Try() {
         onChange=${(name) => change({ protocol: name, example: '' })} />
       <${Choice} label="Example" value=${wanted ?? examples[0]?.name} onChange=${(example) => change({ example })}
         options=${examples.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))} />
-      ${encodings.includes(MARKDOWN) && html`<${Choice} label="Written as" value=${type} onChange=${convert}
-        options=${[{ value: JSON_TYPE, label: 'JSON' }, { value: MARKDOWN, label: 'Markdown' }]} />`}
+      ${forms.length > 1 && html`<${Choice} label="Written as" value=${type} onChange=${convert}
+        options=${forms.map(([value, label]) => ({ value, label }))} />`}
       <label class="check"><input type="checkbox" checked=${isStamped} onChange=${(event) => setStamped(event.target.checked)} /> fill in id, time and version</label>
     </div>
     <div class="two">
@@ -220,8 +222,8 @@ export default function Try() {
         <div class="actions">
           <button type="button" class="main" onClick=${send}>Send it</button>
           ${canFix && html`<button type="button" onClick=${() => setText(pretty(parse(text)))}>Format</button>`}
-          <${Copy} text=${() => curl(path, { body: text, type })} label="Copy as curl" />
-          <${Copy} text=${() => mcpCall(protocol.name, text)} label="Copy as MCP call" />
+          <${Copy} text=${() => curl(path, { body: text, type, isHex: type === MSGPACK })} label="Copy as curl" />
+          ${type !== MSGPACK && html`<${Copy} text=${() => mcpCall(protocol.name, text)} label="Copy as MCP call" />`}
         </div>
         ${sent.receipt && html`<div class="success" role="status"><p>Stored in ${sent.receipt.stream} as number ${sent.receipt.seq}${sent.receipt.duplicate ? ', where it was already' : ''}.
           <a href="#live">See it live</a></p><pre tabindex="0">${pretty(sent.receipt)}</pre></div>`}
@@ -233,7 +235,7 @@ export default function Try() {
             ${verdict.subject && html` <code>${verdict.subject}</code>`}</p>
           ${canFix && hasSafe && html`<p><button type="button" onClick=${fixAll}>Apply all safe fixes</button></p>`}
           <ul class="violations">${verdict.violations.map((one) => html`<${Violation} one=${one} onFix=${canFix ? fix : null} />`)}</ul>`}
-        ${isBinary && html`<${Bytes} protocol=${protocol.name} text=${text} isValid=${Boolean(verdict?.valid)} />`}
+        ${isBinary && html`<${Beside} protocol=${protocol.name} text=${text} type=${type} isValid=${Boolean(verdict?.valid)} />`}
       </section>
     </div>`;
 }

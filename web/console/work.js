@@ -3,7 +3,7 @@
 
 import { html, useState } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useQuery, When, Words } from './parts.js';
+import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useMay, useQuery, When, Words } from './parts.js';
 
 const MANY_MAX = 500, EVERY_MS = 3000;
 const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
@@ -48,11 +48,11 @@ function Deadline({ task }) {
   return html`<span class=${isLate ? 'late' : ''}><${When} time=${task.deadline} />${isLate && ' (over)'}</span>`;
 }
 
-function Story({ path, task, onAct }) {
+function Story({ path, task, mayAct, onAct }) {
   const { value, error } = useAnswer((signal) => json(`${path}/${task.id}`, { signal }), [task.id, task.state, task.attempt], EVERY_MS);
   return html`<section class="details" aria-label="Task">
     <header><h2>${task.task}</h2></header>
-    <div class="actions">${Object.entries(ACTIONS).filter(([, { applies }]) => applies(task)).map(([name, { label }]) =>
+    <div class="actions">${Object.entries(ACTIONS).filter(([, { applies }]) => mayAct && applies(task)).map(([name, { label }]) =>
       html`<button type="button" class="small" onClick=${() => onAct(name, [task])}>${label}</button>`)}
       ${value?.links?.messages && html`<a href=${`#live?protocol=${path.split('/')[2]}&thread=${task.id}&since=all`}>Its messages</a>`}</div>
     <${Failure} error=${error} />
@@ -62,7 +62,7 @@ function Story({ path, task, onAct }) {
   </section>`;
 }
 
-function Tasks({ protocol }) {
+function Tasks({ protocol, mayAct }) {
   const [filters, change] = useQuery('work');
   const { state = '', domain, holder, from, shown } = filters;
   const [chosen, choose] = useState(new Set());
@@ -90,7 +90,7 @@ function Tasks({ protocol }) {
     </div>
     <${Failure} error=${error} />
     <div class="actions" role="group" aria-label="For the chosen tasks">
-      ${Object.entries(ACTIONS).filter(([, { isOne }]) => !isOne).map(([name, { label, applies }]) => {
+      ${Object.entries(ACTIONS).filter(([, { isOne }]) => mayAct && !isOne).map(([name, { label, applies }]) => {
         const those = marked.filter(applies);
         return html`<button type="button" disabled=${those.length === 0} onClick=${() => begin(name, those)}>${label} ${those.length || ''}</button>`;
       })}
@@ -111,7 +111,7 @@ function Tasks({ protocol }) {
         <td><${When} time=${task.until} /></td><td><${Deadline} task=${task} /></td>
         <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td></tr>`)}</tbody>
     </table></div>`}
-    ${selected && html`<${Story} path=${path} task=${selected} onAct=${begin} />`}
+    ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} />`}
     </div>
     ${question && html`<${Question} title=${`${action.label}: ${question.tasks.length} ${question.tasks.length === 1 ? 'task' : 'tasks'}`}
       text=${action.text} fields=${action.fields(question.tasks)} action=${`${action.label} ${question.tasks.length}`}
@@ -174,7 +174,9 @@ function Agents({ protocol }) {
 
 export default function Work() {
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
+  const may = useMay();
+  const read = protocols.filter(({ name }) => may('read', name));
   return html`<h1>Work</h1><${Failure} error=${error} />
-    ${protocols.filter(({ links }) => links.tasks).map((protocol) => html`<${Tasks} key=${protocol.name} protocol=${protocol} />`)}
-    ${protocols.filter(({ links }) => links.agents).map((protocol) => html`<${Agents} key=${protocol.name} protocol=${protocol} />`)}`;
+    ${read.filter(({ links }) => links.tasks).map((protocol) => html`<${Tasks} key=${protocol.name} protocol=${protocol} mayAct=${may('send', protocol.name)} />`)}
+    ${read.filter(({ links }) => links.agents).map((protocol) => html`<${Agents} key=${protocol.name} protocol=${protocol} />`)}`;
 }

@@ -28,6 +28,7 @@
 #include "streams.h"
 #include "checkpoints.h"
 #include "tasks.h"
+#include "whoami.h"
 
 enum { NAME_SIZE = AGENT_TOKEN_SIZE + 1 }; /* so that a cut text is no name */
 
@@ -294,6 +295,12 @@ static void serve_readyz(struct services *services, struct http_request *request
     health_serve_readyz(services, request);
 }
 
+static void serve_whoami(struct services *services, struct http_request *request,
+                         const struct variable *variable) {
+    (void)variable;
+    whoami_serve(services, request);
+}
+
 static void serve_metrics(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     (void)variable;
@@ -413,6 +420,7 @@ static const struct route routes[] = {
     ROUTE("/openapi.json", OPEN, openapi, .get = serve_openapi),
     ROUTE("/asyncapi.json", OPEN, asyncapi, .get = serve_asyncapi),
     ROUTE("/llms.txt", OPEN, guide, .get = serve_guide),
+    ROUTE("/v1/whoami", KNOWN, whoami, .get = serve_whoami),
     ROUTE("/livez", OPEN, livez, .get = serve_livez),
     ROUTE("/readyz", OPEN, readyz, .get = serve_readyz),
     ROUTE("/metrics", METRICS, metrics, .get = serve_metrics),
