@@ -8,6 +8,8 @@
  * same rows, at the time at which it was stored: one that would have been refused leaves no fact.
  */
 
+#include <inttypes.h>
+#include <math.h>
 #include <strings.h>
 
 #include "task_decision.h"
@@ -62,7 +64,7 @@ static void write_claim(const struct deciding *deciding, struct parley_buffer *o
         .until = claim_end(deciding),
         .lease = deciding->options[ROUNDTABLE_OPTION_LEASE].number,
         .why = deciding->holding == ROUNDTABLE_LAPSED ? "lapsed" : NULL};
-    roundtable_turn_write_claim(deciding->message, &claim, out);
+    roundtable_turn_write_claim(deciding->message, turn, &claim, out);
 }
 
 static void write_end(const struct deciding *deciding, struct parley_buffer *out) {
@@ -362,8 +364,9 @@ static enum parley_status decide_take_over(struct deciding *deciding) {
                                         : decide_unless_alive(deciding, decide_later_claim);
 }
 
-/* The agent holds the task: its claim is the first one's repetition. */
-static enum parley_status repeat_claim(struct deciding *deciding) {
+/* The message by which the task is as it is, sent again: of a claim also another one of the holder.
+ */
+static enum parley_status repeat_turn(struct deciding *deciding) {
     PARLEY_TRY(repeat(deciding, deciding->turn.fact));
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -404,7 +407,7 @@ static enum parley_status decide_claim(struct deciding *deciding) {
     case ROUNDTABLE_NEVER_CLAIMED:
         return decide_first_claim(deciding);
     case ROUNDTABLE_HELD:
-        return deciding_is_holder(deciding) ? repeat_claim(deciding)
+        return deciding_is_holder(deciding) ? repeat_turn(deciding)
                                             : deciding_refuse(deciding, &objection_claimed);
     case ROUNDTABLE_LAPSED:
         return deciding_is_holder(deciding) && is_same_claim(deciding)
@@ -483,6 +486,80 @@ static enum parley_status decide_given_up(struct deciding *deciding) {
                                                   : give_up(deciding);
 }
 
+/* ---- another attempt after a failure ---- */
+
+/* How long the next attempt is put off: as the message says, else longer each time, and spread.
+ * `attempt`: that has failed. */
+static double pause_after(const struct deciding *deciding) {
+    enum { FIRST_SECONDS = 10, LONGEST_SECONDS = 600, DOUBLED_MAX = 6, SPREAD = 10 };
+    const struct parley_value *after = &deciding->message->values[ROUNDTABLE_RETRY_AFTER];
+    const uint64_t attempt = deciding->turn.attempt;
+    if (after->kind == PARLEY_NUMBER) {
+        return ceil(after->number);
+    }
+    const uint64_t doubled =
+        attempt <= DOUBLED_MAX ? (uint64_t)FIRST_SECONDS << (attempt - 1) : LONGEST_SECONDS;
+    return (double)(doubled + roundtable_spread(deciding->id, attempt, doubled / SPREAD));
+}
+
+/* Straight to NATS, it may be read after the next claim of the same agent. */
+static bool was_made_before_the_claim(const struct deciding *deciding) {
+    const struct roundtable_fact *claim = deciding->turn.fact;
+    const struct parley_known_facts *known = deciding->known;
+    const struct parley_bytes stream = roundtable_fact_text(claim, ROUNDTABLE_MEMBER_STREAM);
+    return known->stored_sequence != 0 && stream.data != NULL &&
+           parley_bytes_equal(stream, known->stored_stream) &&
+           known->stored_sequence < roundtable_fact_sequence(claim, ROUNDTABLE_MEMBER_SEQ);
+}
+
+/* The holder has failed with what may be tried again, which its request allows. */
+static bool is_tried_again(const struct deciding *deciding) {
+    enum { LATEST_SECONDS = 30 * 86400 }; /* by then the task is forgotten */
+    const struct parley_message *message = deciding->message;
+    const struct parley_value *retryable = &message->values[ROUNDTABLE_RETRYABLE];
+    const struct parley_bytes retry =
+        roundtable_fact_text(&deciding->task.request, ROUNDTABLE_MEMBER_RETRY);
+    return message->type == ROUNDTABLE_FAILED && retryable->kind == PARLEY_BOOLEAN &&
+           retryable->number != 0 && retry.data != NULL && deciding_is_holder(deciding) &&
+           deciding->turn.attempt < deciding_attempts(deciding) &&
+           pause_after(deciding) <= LATEST_SECONDS;
+}
+
+/* Its turn competes with a take-over, as that of a release does. */
+static enum parley_status try_again(struct deciding *deciding) {
+    const struct roundtable_turn *turn = &deciding->turn;
+    const int64_t not_before = deciding->now_seconds + (int64_t)pause_after(deciding);
+    struct parley_decision *out = deciding->out;
+    struct parley_buffer text;
+    char time[TEXT_TIME_SIZE];
+    if (was_made_before_the_claim(deciding)) {
+        return PARLEY_OK;
+    }
+    parley_buffer_init(&text);
+    text_write_unix_time((double)not_before, time);
+    parley_buffer_format(&text, ",\"not_before\":\"%s\",\"attempt\":%" PRIu64, time, turn->attempt);
+    PARLEY_TRY(deciding_keep(deciding, &text, &out->members));
+    parley_buffer_init(&text);
+    roundtable_turn_write_failed(deciding->message, turn, deciding->now_seconds, not_before, &text);
+    PARLEY_TRY(deciding_keep(deciding, &text, &out->fact_members));
+    parley_buffer_init(&text);
+    roundtable_turn_write_key(deciding->id, turn->number + 1, &text);
+    return deciding_keep(deciding, &text, &out->fact_key);
+}
+
+/* Whether it is the message by which the last attempt that failed did so. */
+static bool is_known_failure(const struct deciding *deciding) {
+    const struct roundtable_turn *turn = &deciding->turn;
+    return turn->is_there && deciding->message->type == ROUNDTABLE_FAILED &&
+           is_same_id(roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_FAILURE),
+                      parley_message_text(deciding->message, ROUNDTABLE_ID));
+}
+
+/* Sent again, it changes nothing: neither of the attempts after it. */
+static enum parley_status repeat_failure(struct deciding *deciding) {
+    return deciding->turn.kind == ROUNDTABLE_TURN_FAILED ? repeat_turn(deciding) : PARLEY_OK;
+}
+
 static enum parley_status decide_report(struct deciding *deciding) {
     const struct roundtable_task *task = &deciding->task;
     const bool is_end = deciding->message->type != ROUNDTABLE_PROGRESS;
@@ -495,6 +572,9 @@ static enum parley_status decide_report(struct deciding *deciding) {
     }
     if (is_off(deciding) || is_the_end(deciding)) {
         return PARLEY_OK;
+    }
+    if (is_known_failure(deciding)) {
+        return repeat_failure(deciding);
     }
     if (is_late || (deciding_is_over(deciding) && !(is_end && is_requester(deciding)))) {
         return object(deciding, &objection_over);
@@ -510,6 +590,9 @@ static enum parley_status decide_report(struct deciding *deciding) {
     }
     if (is_unheard_of(task)) {
         PARLEY_TRY(deciding_warn(deciding, &objection_unknown));
+    }
+    if (is_tried_again(deciding)) {
+        return try_again(deciding);
     }
     return is_end ? publish(deciding, NULL, "end", write_end) : PARLEY_OK;
 }

@@ -51,6 +51,10 @@ static bool is_type(struct parley_bytes text) {
     return text_is_one_of(text, roundtable_types);
 }
 
+static bool is_retry(struct parley_bytes text) {
+    return parley_bytes_equal(text, PARLEY_BYTES("failed"));
+}
+
 static bool is_end_state(struct parley_bytes text) {
     return text_is_one_of(text, (const char *const[]){"completed", "failed", NULL});
 }
@@ -76,6 +80,7 @@ static const struct {
     [ROUNDTABLE_MEMBER_DIGEST] = {"digest", PARLEY_STRING, is_short},
     [ROUNDTABLE_MEMBER_LEASE] = {"lease", PARLEY_NUMBER, NULL},
     [ROUNDTABLE_MEMBER_ATTEMPTS] = {"attempts", PARLEY_NUMBER, NULL},
+    [ROUNDTABLE_MEMBER_RETRY] = {"retry", PARLEY_STRING, is_retry},
     [ROUNDTABLE_MEMBER_HOLDER] = {"holder", PARLEY_STRING, is_agent},
     [ROUNDTABLE_MEMBER_CLAIM] = {"claim", PARLEY_STRING, is_uuid},
     [ROUNDTABLE_MEMBER_N] = {"n", PARLEY_NUMBER, NULL},
@@ -84,6 +89,7 @@ static const struct {
     [ROUNDTABLE_MEMBER_UNTIL] = {"until", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_NOT_BEFORE] = {"not_before", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_WHY] = {"why", PARLEY_STRING, is_reason},
+    [ROUNDTABLE_MEMBER_FAILURE] = {"failure", PARLEY_STRING, is_uuid},
     [ROUNDTABLE_MEMBER_CLAIMED_AT] = {"claimed_at", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_STATE] = {"state", PARLEY_STRING, is_end_state},
     [ROUNDTABLE_MEMBER_TYPE] = {"type", PARLEY_STRING, is_type},
@@ -278,6 +284,9 @@ void roundtable_fact_write_request(const struct parley_message *message, const c
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_DIGEST, parley_bytes_of(digest));
     write_option(out, ROUNDTABLE_MEMBER_LEASE, message, ROUNDTABLE_OPTION_LEASE);
     write_option(out, ROUNDTABLE_MEMBER_ATTEMPTS, message, ROUNDTABLE_OPTION_ATTEMPTS);
+    if (message->options.values[ROUNDTABLE_OPTION_RETRY].number == ROUNDTABLE_RETRY_FAILED) {
+        roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_RETRY, PARLEY_BYTES("failed"));
+    }
     if (due != 0) {
         write_time(out, ROUNDTABLE_MEMBER_NOT_BEFORE, true, (double)due);
     }

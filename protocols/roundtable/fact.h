@@ -36,6 +36,7 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_DIGEST,
     ROUNDTABLE_MEMBER_LEASE, /* where it was given; of a claim and the turns after it, too */
     ROUNDTABLE_MEMBER_ATTEMPTS,
+    ROUNDTABLE_MEMBER_RETRY,
     /* of a claim */
     ROUNDTABLE_MEMBER_HOLDER,
     ROUNDTABLE_MEMBER_CLAIM, /* its id */
@@ -46,6 +47,7 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_UNTIL,
     ROUNDTABLE_MEMBER_NOT_BEFORE,
     ROUNDTABLE_MEMBER_WHY,
+    ROUNDTABLE_MEMBER_FAILURE,    /* the id of the last task.failed that made a turn */
     ROUNDTABLE_MEMBER_CLAIMED_AT, /* where `at` is not that of the claim */
     /* of an end */
     ROUNDTABLE_MEMBER_STATE,

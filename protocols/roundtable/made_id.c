@@ -4,6 +4,7 @@
  * have the form of a UUID of version 4. Two hashes by FNV-1a, mixed as splitmix64 does: whoever
  * knows the id of a task can foresee them. */
 
+#include <inttypes.h>
 #include <stdio.h>
 
 #include "roundtable.h"
@@ -38,4 +39,10 @@ void roundtable_make_id(const char *prefix, struct parley_bytes id, char out[ROU
              (unsigned)(high >> 16 & 0xFFFF), (unsigned)(high & 0x0FFF),
              (unsigned)(0x8000 | (low >> 48 & 0x3FFF)), (unsigned)(low >> 32 & 0xFFFF),
              (unsigned)(low & 0xFFFFFFFF));
+}
+
+uint64_t roundtable_spread(struct parley_bytes id, uint64_t attempt, uint64_t most) {
+    char prefix[32];
+    snprintf(prefix, sizeof prefix, "attempt:%" PRIu64 ":", attempt);
+    return hash_of(0xCBF29CE484222325, prefix, id) % (most + 1);
 }

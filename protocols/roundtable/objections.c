@@ -106,7 +106,7 @@ static void say_unknown(const struct deciding *deciding, struct parley_buffer *o
 
 void deciding_write_turn(const struct deciding *deciding, struct parley_buffer *out) {
     const struct roundtable_turn *turn = &deciding->turn;
-    const bool is_open = turn->kind == ROUNDTABLE_TURN_RELEASE;
+    const bool is_open = deciding->holding == ROUNDTABLE_OPEN_AGAIN;
     const struct parley_bytes time = roundtable_fact_text(
         turn->fact, is_open ? ROUNDTABLE_MEMBER_NOT_BEFORE : ROUNDTABLE_MEMBER_UNTIL);
     if (time.data != NULL) {

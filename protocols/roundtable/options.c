@@ -61,9 +61,7 @@ const struct parley_option roundtable_options[] = {
                             "it back. All gateways of a fleet need the same one.",
                     .fallback = "3"}},
     [ROUNDTABLE_OPTION_LEASE] =
-        {.help = {"lease",
-                  "For how many seconds an agent holds the requested task without a sign of life; "
-                  "of a claim: this agent.",
+        {.help = {"lease", "How many seconds of silence end an agent's hold of the task.",
                   "60 to 86400", "{\"type\":\"integer\",\"minimum\":60,\"maximum\":86400}"},
          .type = PARLEY_OPTION_COUNT,
          .value_name = "SECONDS",
@@ -72,7 +70,7 @@ const struct parley_option roundtable_options[] = {
          .header = "Parley-Lease",
          .header_types = REQUEST | CLAIMED},
     [ROUNDTABLE_OPTION_ATTEMPTS] =
-        {.help = {"attempts", "How often the requested task is given to an agent.", "1 to 100",
+        {.help = {"attempts", "How often the task is given to an agent.", "1 to 100",
                   "{\"type\":\"integer\",\"minimum\":1,\"maximum\":100}"},
          .type = PARLEY_OPTION_COUNT,
          .value_name = "N",
@@ -81,13 +79,21 @@ const struct parley_option roundtable_options[] = {
          .header = "Parley-Attempts",
          .header_types = REQUEST},
     [ROUNDTABLE_OPTION_NOT_BEFORE] =
-        {.help = {"not_before", "When the requested task can be claimed; its `ttl` begins then.",
+        {.help = {"not_before", "When the task can be claimed; its `ttl` begins then.",
                   "an RFC 3339 time, or 90s, 15m, 24h or 7d from now, at most 30 days ahead",
                   "{\"type\":\"string\"}"},
          .type = PARLEY_OPTION_MOMENT,
          .value_name = "AT",
          .maximum = 30 * 86400,
          .header = "Parley-Not-Before",
+         .header_types = REQUEST},
+    [ROUNDTABLE_OPTION_RETRY] =
+        {.help = {"retry", "Whether an attempt follows a retryable failure.", "no or failed",
+                  "{\"type\":\"string\",\"enum\":[\"no\",\"failed\"]}"},
+         .type = PARLEY_OPTION_CHOICE,
+         .value_name = "WHEN",
+         .choices = (const char *const[]){[0] = "no", [ROUNDTABLE_RETRY_FAILED] = "failed", NULL},
+         .header = "Parley-Retry",
          .header_types = REQUEST},
     {.help = {.name = NULL}},
 };

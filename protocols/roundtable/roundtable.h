@@ -62,7 +62,10 @@ enum roundtable_option {
     ROUNDTABLE_OPTION_LEASE,
     ROUNDTABLE_OPTION_ATTEMPTS,
     ROUNDTABLE_OPTION_NOT_BEFORE,
+    ROUNDTABLE_OPTION_RETRY,
 };
+/* The choice of ROUNDTABLE_OPTION_RETRY besides 0: no. */
+enum { ROUNDTABLE_RETRY_FAILED = 1 };
 extern const struct parley_option roundtable_options[];
 enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options);
 
@@ -93,6 +96,9 @@ struct parley_bytes roundtable_task_id(struct parley_message *message);
 #define ROUNDTABLE_ID_SIZE sizeof "650e8400-e29b-41d4-a716-446655440000"
 #define ROUNDTABLE_RETRY "retry:"
 void roundtable_make_id(const char *prefix, struct parley_bytes id, char out[ROUNDTABLE_ID_SIZE]);
+/* A number from 0 to `most`, always the same one for the same id and attempt, so that what follows
+ * from many ids is spread. */
+uint64_t roundtable_spread(struct parley_bytes id, uint64_t attempt, uint64_t most);
 /* The domain of the task a.b.c, which belongs to the domain a (contract, task.request:
  * "<domain>.<action>"). */
 struct parley_bytes roundtable_domain_of(struct parley_bytes task);

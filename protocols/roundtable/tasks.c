@@ -103,7 +103,9 @@ static void read_turn(const struct roundtable_turn *turn, int64_t now_seconds,
     if (!turn->is_there) {
         return;
     }
-    read_place(turn->fact, PARLEY_TASK_CLAIM, out);
+    if (turn->kind != ROUNDTABLE_TURN_FAILED) { /* it is the place of that message */
+        read_place(turn->fact, PARLEY_TASK_CLAIM, out);
+    }
     out->turn = turn->number;
     out->attempt = turn->attempt;
     out->claimed_at = turn->claimed_at;

@@ -9,6 +9,7 @@
 static const char *const kinds[] = {[ROUNDTABLE_TURN_CLAIM] = "claim",
                                     [ROUNDTABLE_TURN_EXTEND] = "extend",
                                     [ROUNDTABLE_TURN_RELEASE] = "release",
+                                    [ROUNDTABLE_TURN_FAILED] = "failed",
                                     NULL};
 
 /* ---- reading ---- */
@@ -58,7 +59,7 @@ enum roundtable_holding roundtable_turn_holding(const struct roundtable_turn *tu
     if (!turn->is_there) {
         return ROUNDTABLE_NEVER_CLAIMED;
     }
-    if (turn->kind == ROUNDTABLE_TURN_RELEASE) {
+    if (turn->kind == ROUNDTABLE_TURN_RELEASE || turn->kind == ROUNDTABLE_TURN_FAILED) {
         return ROUNDTABLE_OPEN_AGAIN;
     }
     const bool has_lapsed =
@@ -99,7 +100,15 @@ static void write_why(struct parley_buffer *out, struct parley_bytes why) {
     }
 }
 
+/* So that the message, sent again, is known after the turns that followed. */
+static void write_failure(struct parley_buffer *out, struct parley_bytes id) {
+    if (id.data != NULL) {
+        roundtable_fact_write_id(out, ROUNDTABLE_MEMBER_FAILURE, id);
+    }
+}
+
 void roundtable_turn_write_claim(const struct parley_message *message,
+                                 const struct roundtable_turn *before,
                                  const struct roundtable_claim *claim, struct parley_buffer *out) {
     write_head(out, claim->number, ROUNDTABLE_TURN_CLAIM,
                parley_message_text(message, ROUNDTABLE_FROM), claim->attempt);
@@ -110,6 +119,7 @@ void roundtable_turn_write_claim(const struct parley_message *message,
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_AT,
                                parley_message_text(message, ROUNDTABLE_TIMESTAMP));
     write_why(out, parley_bytes_of(claim->why));
+    write_failure(out, roundtable_fact_text(before->fact, ROUNDTABLE_MEMBER_FAILURE));
     roundtable_fact_write_request_place(out, claim->request);
 }
 
@@ -120,6 +130,7 @@ static void write_following(const struct roundtable_turn *turn, enum roundtable_
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_STREAM);
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_SEQ);
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_CLAIM);
+    write_failure(out, roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_FAILURE));
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_CLAIMED_AT, turn->claimed_at);
     roundtable_fact_write_number(
         out, ROUNDTABLE_MEMBER_LEASE,
@@ -140,6 +151,19 @@ void roundtable_turn_write_release(const struct roundtable_turn *turn, int64_t n
     write_following(turn, ROUNDTABLE_TURN_RELEASE, now, out);
     write_time(out, ROUNDTABLE_MEMBER_NOT_BEFORE, not_before);
     write_why(out, why);
+}
+
+void roundtable_turn_write_failed(const struct parley_message *message,
+                                  const struct roundtable_turn *turn, int64_t now,
+                                  int64_t not_before, struct parley_buffer *out) {
+    enum { WHY_BYTES_MAX = 64 };
+    write_head(out, turn->number + 1, ROUNDTABLE_TURN_FAILED, turn->holder, turn->attempt);
+    roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_CLAIM);
+    write_failure(out, parley_message_text(message, ROUNDTABLE_ID));
+    roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_CLAIMED_AT, turn->claimed_at);
+    write_time(out, ROUNDTABLE_MEMBER_AT, now);
+    write_time(out, ROUNDTABLE_MEMBER_NOT_BEFORE, not_before);
+    write_why(out, text_prefix(parley_message_text(message, ROUNDTABLE_ERROR), WHY_BYTES_MAX));
 }
 
 /* ---- for readers ---- */

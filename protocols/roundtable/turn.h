@@ -11,13 +11,14 @@ enum roundtable_turn_kind {
     ROUNDTABLE_TURN_CLAIM,
     ROUNDTABLE_TURN_EXTEND,
     ROUNDTABLE_TURN_RELEASE,
+    ROUNDTABLE_TURN_FAILED,
 };
 
 enum roundtable_holding {
     ROUNDTABLE_NEVER_CLAIMED,
     ROUNDTABLE_HELD,
     ROUNDTABLE_LAPSED, /* its time has passed: another agent may take it, the holder may extend */
-    ROUNDTABLE_OPEN_AGAIN, /* its holder gave it back */
+    ROUNDTABLE_OPEN_AGAIN, /* its holder gave it back, or failed with it */
 };
 
 /* The last turn.  Owns: borrows from the task. */
@@ -49,8 +50,8 @@ enum parley_status roundtable_turn_write(struct parley_bytes value, struct parle
 
 /* Append the members of the fact that a turn leaves, each with a comma before it. */
 
-/* Of a claim; `number` and `attempt` are its own, `until` 0: it has no limit; `why` NULL: it is the
- * first, or the task was given back. */
+/* Of a claim that follows `before`; `number` and `attempt` are its own, `until` 0: it has no limit;
+ * `why` NULL: it is the first, or the task was given back. */
 struct roundtable_claim {
     uint64_t number, attempt, request; /* request: the request's sequence, 0: not known */
     int64_t until;                     /* Unix time */
@@ -58,6 +59,7 @@ struct roundtable_claim {
     const char *why;
 };
 void roundtable_turn_write_claim(const struct parley_message *message,
+                                 const struct roundtable_turn *before,
                                  const struct roundtable_claim *claim, struct parley_buffer *out);
 /* What follows `turn`: the same agent holds the task until a new time. `now`, `until`: Unix time.
  */
@@ -67,3 +69,8 @@ void roundtable_turn_write_extend(const struct roundtable_turn *turn, int64_t no
 void roundtable_turn_write_release(const struct roundtable_turn *turn, int64_t now,
                                    int64_t not_before, struct parley_bytes why,
                                    struct parley_buffer *out);
+/* What follows `turn`: its holder has failed by this message, and the task is open from a time on.
+ */
+void roundtable_turn_write_failed(const struct parley_message *message,
+                                  const struct roundtable_turn *turn, int64_t now,
+                                  int64_t not_before, struct parley_buffer *out);

@@ -5,11 +5,11 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { headers as natsHeaders } from 'nats';
 import { useFleet } from './lib/fleet.mjs';
-import { get } from './lib/http.mjs';
+import { get, post } from './lib/http.mjs';
 import { embeddedUrl, natsClient, storedMessage } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { sendTask, taskClaimed, taskRequest } from './lib/roundtable.mjs';
+import { sendTask, taskClaimed, taskFailed, taskRequest } from './lib/roundtable.mjs';
 import { assertProblem } from './lib/vlp.mjs';
 import { boardOf, changeTask, nextTask } from './lib/work.mjs';
 
@@ -27,6 +27,9 @@ async function request(server, query, changes) {
   return message.id;
 }
 
+const sendTaskAndWait = (server, message, query) => post(server, `/v1/roundtable/messages${query}`, JSON.stringify(message), {
+  headers: { Prefer: 'wait=300' },
+});
 const claim = (server, id, from, query) => sendTask(server, taskClaimed(id, { from }), { query });
 const hold = (server, id, from, query) => sent(server, taskClaimed(id, { from }), query);
 const taskOf = async (server, id) => (await get(server, `/v1/roundtable/tasks/${id}`)).json;
@@ -105,6 +108,7 @@ describe('the options of a request', () => {
     { query: 'lease=1h', says: /60 to 86400/ },
     { query: 'attempts=0', says: /1 to 100/ },
     { query: 'attempts=101', says: /1 to 100/ },
+    { query: 'retry=always', says: /no or failed/ },
     { query: 'not_before=31d', says: /at most 30 days/ },
     { query: 'not_before=2099-01-01T00:00:00Z', says: /at most 30 days/ },
     { query: 'not_before=tomorrow', says: /RFC 3339/ },
@@ -200,6 +204,77 @@ describe('straight to NATS', () => {
     await until('it is known', async () => (await get(its.parley, `/v1/roundtable/tasks/${message.id}`)).status === 200);
     assert.equal((await taskOf(its.parley, message.id)).not_before, null);
     isNear((await hold(its.parley, message.id, 'galahad')).until, 3600);
+  });
+});
+
+describe('a task whose failures are tried again', () => {
+  const its = useFleet({ args: LONG });
+  const failed = (id, from, changes) => taskFailed(id, { from, payload: { error: 'timeout', retryable: true, ...changes } });
+
+  it('is given out again, as long as attempts are left, and a request that waits goes on waiting', async () => {
+    const message = taskRequest('intel.flaky');
+    const waiting = sendTaskAndWait(its.gateways[0], message, '?retry=failed&attempts=3');
+    for (const attempt of [1, 2, 3]) {
+      const server = its.gateways[attempt % 2];
+      const { json } = await nextTask(server, 'galahad', { wait: 60, tasks: ['intel.flaky'] });
+      assert.deepEqual([json.task.id, json.attempt], [message.id, attempt]);
+      const receipt = await sent(its.gateways[0], failed(message.id, 'galahad', { retryAfterSeconds: 0 }));
+      assert.equal(receipt.attempt, attempt < 3 ? attempt : undefined);
+    }
+    const { status, json, text } = await waiting;
+    assert.equal(status, 200, text);
+    assert.equal(json.reply.data.type, 'task.failed');
+    const { state, turns } = await taskOf(its.gateways[1], message.id);
+    assert.equal(state, 'failed');
+    assert.deepEqual(turns.map(({ kind }) => kind), ['claim', 'failed', 'claim', 'failed', 'claim']);
+    assert.deepEqual(turns[1].why, 'timeout');
+  });
+
+  it('is not due before the time that the failure asks for', async () => {
+    const id = await request(its.gateways[0], '?retry=failed');
+    await hold(its.gateways[0], id, 'galahad');
+    const receipt = await sent(its.gateways[0], failed(id, 'galahad', { retryAfterSeconds: 3600 }));
+    isNear(receipt.not_before, 3600);
+    const { state, holder, not_before: due } = await taskOf(its.gateways[1], id);
+    assert.deepEqual([state, holder, due], ['requested', null, receipt.not_before]);
+    assertProblem(await claim(its.gateways[1], id, 'percival'), 409, 'not-due');
+  });
+
+  it('has one turn for a failure that is sent twice, to any gateway', async () => {
+    const id = await request(its.gateways[0], '?retry=failed');
+    await hold(its.gateways[0], id, 'galahad');
+    const message = failed(id, 'galahad', { retryAfterSeconds: 0 });
+    const [first, second] = await Promise.all(its.gateways.map((server) => sent(server, message)));
+    assert.equal(first.seq, second.seq);
+    await hold(its.gateways[1], id, 'galahad');
+    assert.equal((await sent(its.gateways[0], message)).duplicate, true);
+    const { state, attempt, turns } = await taskOf(its.gateways[0], id);
+    assert.deepEqual([state, attempt, turns.length], ['claimed', 2, 3]);
+  });
+
+  it('ends with a failure of its requester, or one that is not retryable', async () => {
+    for (const message of [failed('', 'pilot'), failed('', 'galahad', { error: 'skill_missing', retryable: false })]) {
+      const id = await request(its.gateways[0], '?retry=failed');
+      await hold(its.gateways[0], id, 'galahad');
+      await sent(its.gateways[0], { ...message, correlationId: id });
+      assert.equal((await taskOf(its.gateways[1], id)).state, 'failed');
+    }
+  });
+
+  it('is so straight to NATS, too', async (t) => {
+    const nats = await natsClient(t, its.nats.url);
+    const message = taskRequest('security.scan');
+    const headers = natsHeaders();
+    headers.set('Parley-Retry', 'failed');
+    nats.publish('roundtable.tasks.security.scan', JSON.stringify(message), { headers });
+    await until('it is known', async () => (await get(its.gateways[0], `/v1/roundtable/tasks/${message.id}`)).status === 200);
+    await hold(its.gateways[0], message.id, 'galahad');
+    nats.publish(`roundtable.results.security.${message.id}`, JSON.stringify(failed(message.id, 'galahad', { retryAfterSeconds: 3600 })));
+    const { not_before: due } = await until('the failure counts', async () => {
+      const task = await taskOf(its.gateways[1], message.id);
+      return task.not_before === null ? undefined : task;
+    });
+    isNear(due, 3600);
   });
 });
 

@@ -186,7 +186,8 @@ static void decide_resolved(struct submission *submission) {
                decision.kind == PARLEY_DECISION_REFUSED) {
         settle_decided(submission, &verdict, &decision);
     } else if (!is_unique && note_receipt(submission, &verdict) == PARLEY_OK) {
-        /* It is stored, and now there is something to warn of. */
+        /* It is stored, and now there is something to warn of, or it means something else. */
+        note_members(submission, &decision);
         submission_settle_stored(submission, false);
     } else if (is_unique && decision.fact_key.data == NULL) {
         settle_without_fact(submission, &verdict);
