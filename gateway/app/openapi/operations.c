@@ -590,12 +590,11 @@ const struct operation operation_rule =
     DESCRIBES_ONE("rule", "One rule: what must hold, and how to fix what breaks it", "RulePage",
                   "The id of the rule, as violations name it.", "VLP-012");
 
-const struct operation operation_whoami = {
-    .id = "whoami",
-    .tag = "State",
-    .summary = "What the credentials of this request allow",
-    .answer = "Who it is, and its scopes.",
-    .answers = ANSWERS({"application/json", "Principal"})};
+const struct operation operation_whoami = {.id = "whoami",
+                                           .tag = "State",
+                                           .summary = "What the credentials of this request allow",
+                                           .answer = "Who it is, and its scopes.",
+                                           .answers = ANSWERS({"application/json", "Principal"})};
 
 const struct operation operation_livez = {
     .id = "livez",
