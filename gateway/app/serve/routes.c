@@ -37,11 +37,12 @@ static const char *own_agent(const struct services *services, const struct http_
     return principal_agent(guard_principal(request), services->gateway.configuration->bind_sender);
 }
 
-/* The variable parts of a path. */
+/* The variable parts of a path, and what its route adds. */
 struct variable {
     const struct parley_protocol *protocol; /* NULL if there is none of that name */
     /* ""; cut if they are too long. `id`: of the object below `name`. */
     char protocol_name[NAME_SIZE], name[NAME_SIZE], id[NAME_SIZE];
+    enum describe_page page; /* of serve_page */
 };
 
 typedef void serve_fn(struct services *services, struct http_request *request,
@@ -228,59 +229,14 @@ static void serve_index(struct services *services, struct http_request *request,
     describe_pages_serve(services->pages, request, DESCRIBE_INDEX, variable->protocol);
 }
 
-static void serve_script(struct services *services, struct http_request *request,
-                         const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_SCRIPT, variable->protocol);
+static void serve_page(struct services *services, struct http_request *request,
+                       const struct variable *variable) {
+    describe_pages_serve(services->pages, request, variable->page, variable->protocol);
 }
 
 static void serve_console_file(struct services *services, struct http_request *request,
                                const struct variable *variable) {
     console_serve(services->console, request, variable->name);
-}
-
-static void serve_style(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_STYLE, variable->protocol);
-}
-
-static void serve_protocols(struct services *services, struct http_request *request,
-                            const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_PROTOCOLS, variable->protocol);
-}
-
-static void serve_protocol(struct services *services, struct http_request *request,
-                           const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_PROTOCOL, variable->protocol);
-}
-
-static void serve_schema(struct services *services, struct http_request *request,
-                         const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_SCHEMA, variable->protocol);
-}
-
-static void serve_rules(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_RULES, variable->protocol);
-}
-
-static void serve_examples(struct services *services, struct http_request *request,
-                           const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_EXAMPLES, variable->protocol);
-}
-
-static void serve_openapi(struct services *services, struct http_request *request,
-                          const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_OPENAPI, variable->protocol);
-}
-
-static void serve_asyncapi(struct services *services, struct http_request *request,
-                           const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_ASYNCAPI, variable->protocol);
-}
-
-static void serve_guide(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    describe_pages_serve(services->pages, request, DESCRIBE_GUIDE, variable->protocol);
 }
 
 static void serve_livez(struct services *services, struct http_request *request,
@@ -348,7 +304,8 @@ struct route {
     enum guard_need get_need;
     const struct operation *get_operation;
     enum route_stay stay;
-    bool is_json; /* `get` or `post` answers in JSON and nothing else */
+    bool is_json;            /* `get` or `post` answers in JSON and nothing else */
+    enum describe_page page; /* of serve_page */
     /* For DELETE, where there is one, which needs the scope admin. */
     serve_fn *remove;
     const struct operation *remove_operation;
@@ -405,21 +362,23 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/tasks/{name}/retry", SEND, retry_task, .post = serve_retry,
           .is_json = true),
     ROUTE("/", OPEN, index, .get = serve_index),
-    ROUTE("/page.js", OPEN, script, .get = serve_script),
-    ROUTE("/page.css", OPEN, style, .get = serve_style),
+    ROUTE("/page.js", OPEN, script, .get = serve_page, .page = DESCRIBE_SCRIPT),
+    ROUTE("/page.css", OPEN, style, .get = serve_page, .page = DESCRIBE_STYLE),
     ROUTE("/console/{name}", OPEN, console_file, .get = serve_console_file),
-    ROUTE("/v1/protocols", OPEN, protocols, .get = serve_protocols),
-    ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_protocol),
-    ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_schema),
-    ROUTE("/v1/protocols/{protocol}/rules", OPEN, rules, .get = serve_rules),
-    ROUTE("/v1/protocols/{protocol}/examples", OPEN, examples, .get = serve_examples),
+    ROUTE("/v1/protocols", OPEN, protocols, .get = serve_page, .page = DESCRIBE_PROTOCOLS),
+    ROUTE("/v1/protocols/{protocol}", OPEN, protocol, .get = serve_page, .page = DESCRIBE_PROTOCOL),
+    ROUTE("/v1/protocols/{protocol}/schema", OPEN, schema, .get = serve_page,
+          .page = DESCRIBE_SCHEMA),
+    ROUTE("/v1/protocols/{protocol}/rules", OPEN, rules, .get = serve_page, .page = DESCRIBE_RULES),
+    ROUTE("/v1/protocols/{protocol}/examples", OPEN, examples, .get = serve_page,
+          .page = DESCRIBE_EXAMPLES),
     ROUTE("/problems", OPEN, problem_list, .get = serve_problems),
     ROUTE("/problems/{name}", OPEN, problem, .get = serve_problem),
     ROUTE("/rules", OPEN, rule_list, .get = serve_all_rules),
     ROUTE("/rules/{name}", OPEN, rule, .get = serve_rule),
-    ROUTE("/openapi.json", OPEN, openapi, .get = serve_openapi),
-    ROUTE("/asyncapi.json", OPEN, asyncapi, .get = serve_asyncapi),
-    ROUTE("/llms.txt", OPEN, guide, .get = serve_guide),
+    ROUTE("/openapi.json", OPEN, openapi, .get = serve_page, .page = DESCRIBE_OPENAPI),
+    ROUTE("/asyncapi.json", OPEN, asyncapi, .get = serve_page, .page = DESCRIBE_ASYNCAPI),
+    ROUTE("/llms.txt", OPEN, guide, .get = serve_page, .page = DESCRIBE_GUIDE),
     ROUTE("/v1/whoami", KNOWN, whoami, .get = serve_whoami),
     ROUTE("/livez", OPEN, livez, .get = serve_livez),
     ROUTE("/readyz", OPEN, readyz, .get = serve_readyz),
@@ -589,6 +548,7 @@ void gateway_begin(void *context, struct http_request *request) {
         }
         struct variable variable;
         read_variable(routes[i].path, path, &variable);
+        variable.page = routes[i].page;
         http_request_note(request, HTTP_NOTE_ROUTE, (unsigned char)(i + 1));
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
             refuse_protocol(request, variable.protocol_name);
