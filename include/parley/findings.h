@@ -40,6 +40,8 @@ struct parley_finding {
     struct parley_value value; /* what was found; PARLEY_ABSENT: nothing, or the row is over
                                   several members, or is_encoded: its text is gone */
     struct parley_bytes stray; /* a key that the missing member seems to have; data NULL: none */
+    struct parley_bytes meant; /* GW-103: the key that `stray` should have been; else data NULL … */
+    bool is_fitting;           /* … and its value is right for that */
 
     /* Private to the engine: the offset in the text, the order in the table and of discovery, and
      * the message types for which it counts. */

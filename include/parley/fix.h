@@ -20,7 +20,8 @@ struct parley_fix {
     enum parley_fix_kind kind;
     bool is_safe;
     struct parley_bytes value; /* PARLEY_FIX_ADD, PARLEY_FIX_REPLACE: JSON */
-    struct parley_bytes key;   /* PARLEY_FIX_MOVE: the key that the member has */
+    struct parley_bytes key;   /* PARLEY_FIX_MOVE: the key that the member has … */
+    struct parley_bytes to; /* … and the one that it should have; data NULL: that of the path */
 };
 
 /* The fix of a finding; kind PARLEY_FIX_NONE if its row knows none, or there is no memory, which

@@ -14,6 +14,7 @@
 struct parley_options {
     bool stamp; /* fill absent id, protocol, version and timestamp */
     enum parley_fixing fix;
+    bool has_spelling; /* GW-103: for verdicts, which people or programs read before they send */
     bool has_short_violations; /* where there is a fix, a violation has neither hint nor expected */
     const char *agent;         /* whose message it is, if messages name no sender; or NULL */
     const char *now;           /* for stamp: RFC 3339 in UTC */

@@ -178,6 +178,7 @@ enum parley_gateway_rule {
     PARLEY_GW_TOP_LEVEL,
     PARLEY_GW_TRANSPORT, /* checked by a server that forwards */
     PARLEY_GW_SENDER,    /* checked where options.only_sender asks for it */
+    PARLEY_GW_SPELLING,  /* checked where options.has_spelling asks for it */
     PARLEY_GW_COUNT
 };
 extern const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT];

@@ -163,7 +163,7 @@ enum parley_status json_edit_of(struct parley_message *message,
         return replace_value(message, finding->offset, fix, out);
     }
     /* A missing member has the place of its object; rows over several members have whole paths. */
-    const bool is_missing = !place_is_over_members(finding->check->place);
+    const bool is_missing = fix->to.data == NULL && !place_is_over_members(finding->check->place);
     const char *path = is_missing ? strrchr(finding->path, '/') : finding->path;
     size_t object = is_missing ? finding->offset : skip_blank(message->text, 0);
     struct parley_bytes key;
@@ -173,7 +173,7 @@ enum parley_status json_edit_of(struct parley_message *message,
     }
     if (fix->kind == PARLEY_FIX_MOVE) {
         return find_member(message, object, fix->key, &member)
-                   ? rename_member(message, &member, key, out)
+                   ? rename_member(message, &member, fix->to.data != NULL ? fix->to : key, out)
                    : PARLEY_E_UNSUPPORTED;
     }
     return find_member(message, object, key, &member)

@@ -44,6 +44,8 @@ struct accept {
     struct parley_message *message;
     struct accept_level *level; /* the innermost that is open; `levels`: none is */
     uint32_t failed;            /* the types whose rules this message does not keep */
+    uint32_t stray_types;       /* added to them by a key that no rule names: all, if the walk is to
+                                   look whether it is misspelt */
     uint32_t key_count;
     bool is_type_known;                               /* message->type is set from it */
     struct accept_level levels[1 + ACCEPT_DEPTH_MAX]; /* the first is around the message */
@@ -55,6 +57,7 @@ static inline void accept_begin(struct accept *accept, struct parley_message *me
     accept->message = message;
     accept->level = accept->levels;
     accept->failed = accept->key_count = 0;
+    accept->stray_types = message->options.has_spelling ? UINT32_MAX : 0;
     accept->is_type_known = false;
 }
 
@@ -142,6 +145,7 @@ static inline bool accept_keep_key(struct accept *accept, struct parley_bytes ke
     if (accept->key_count == ACCEPT_KEYS_MAX) {
         return false;
     }
+    accept->failed |= accept->stray_types;
     accept->marks[accept->key_count] = mark;
     accept->keys[accept->key_count++] = key;
     return true;

@@ -95,6 +95,10 @@ enum parley_status findings_refuse(struct parley_message *message, enum parley_g
 
 static int by_table(const void *left, const void *right) {
     const struct parley_finding *a = left, *b = right;
+    const bool is_first = a->meant.data != NULL; /* GW-103: the GW rules come first */
+    if (is_first != (b->meant.data != NULL)) {
+        return is_first ? -1 : 1;
+    }
     if (a->order != b->order) {
         return a->order < b->order ? -1 : 1;
     }

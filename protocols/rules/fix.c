@@ -431,6 +431,12 @@ static bool add(const struct parley_finding *finding, struct parley_buffer *memo
 void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *memory,
                    struct parley_fix *out) {
     *out = (struct parley_fix){.kind = PARLEY_FIX_NONE};
+    if (finding->meant.data != NULL) {
+        *out = (struct parley_fix){.kind = PARLEY_FIX_MOVE,
+                                   .is_safe = finding->is_fitting,
+                                   .key = finding->stray,
+                                   .to = finding->meant};
+    }
     if (finding->check == NULL || finding->is_encoded) {
         return;
     }
@@ -477,7 +483,11 @@ void parley_fix_write_patch(const struct parley_finding *finding, const struct p
         parley_buffer_char(out, ',');
     }
     parley_buffer_text(out, "\"path\":");
-    parley_buffer_json(out, parley_bytes_of(finding->path));
+    if (fix->to.data != NULL) {
+        write_neighbour(out, finding->path, fix->to);
+    } else {
+        parley_buffer_json(out, parley_bytes_of(finding->path));
+    }
     if (fix->kind != PARLEY_FIX_MOVE) {
         parley_buffer_text(out, ",\"value\":");
         parley_buffer_append(out, fix->value);

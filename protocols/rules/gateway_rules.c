@@ -73,4 +73,14 @@ const struct parley_rule parley_gateway_rules[PARLEY_GW_COUNT] = {
             .hint = "Name as the sender the agent that the token is for, or use that sender's "
                     "token.",
         },
+    [PARLEY_GW_SPELLING] =
+        {
+            .id = "GW-103",
+            .severity = PARLEY_WARNING,
+            .summary = "no member that the protocol does not name is one letter from one that it "
+                       "names and that is missing (reported by /validate and `parley check` only)",
+            .source = "docs/rules.md#gw",
+            .hint = "Rename the member if its name is misspelt. A member that the protocol does "
+                    "not name is forwarded, but not checked.",
+        },
 };

@@ -19,8 +19,11 @@ void walk_forget_captures(struct parley_message *message) {
 }
 
 void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types) {
-    *walk = (struct walk){
-        .message = message, .types = types, .root = &message->schema->root, .base = ""};
+    *walk = (struct walk){.message = message,
+                          .types = types,
+                          .root = &message->schema->root,
+                          .base = "",
+                          .has_spelling = message->options.has_spelling};
     walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
 }
@@ -82,11 +85,11 @@ static struct parley_bytes stray_for(const struct walk *walk, const struct parle
     const struct walk_frame *frame = &walk->frames[walk->depth - 1];
     struct parley_bytes found = {0};
     for (size_t i = frame->first_stray; i < walk->stray_count; i++) {
-        if (is_meant(frame->node, place, member, walk->strays[i])) {
+        if (is_meant(frame->node, place, member, walk->strays[i].key)) {
             if (found.data != NULL) {
                 return (struct parley_bytes){0};
             }
-            found = walk->strays[i];
+            found = walk->strays[i].key;
         }
     }
     return found;
@@ -178,7 +181,95 @@ static const struct schema_node *next_node(struct walk *walk) {
     return frame->member;
 }
 
+/* ---- members that may be misspelt (GW-103) ---- */
+
+/* The only member of an object that a key is like; NULL: none, or several. */
+static const struct schema_node *member_like(const struct schema_node *object,
+                                             struct parley_bytes key) {
+    const struct schema_node *found = NULL;
+    for (const struct schema_node *child = object->children; child != NULL; child = child->next) {
+        if (is_alike(key, child->token)) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = child;
+        }
+    }
+    return found;
+}
+
+/* The value of a key that may be misspelt. What is inside it is not read, so that it is not known
+ * to fit. */
+static void ask_stray(struct walk *walk, const struct parley_value *value) {
+    struct walk_stray *stray = walk->asked;
+    walk->asked = NULL;
+    stray->offset = value->offset;
+    stray->is_fitting = (value->kind & (PARLEY_OBJECT | PARLEY_ARRAY)) == 0;
+    for (const struct schema_check *check = stray->meant->checks; check != NULL;
+         check = check->next) {
+        stray->is_fitting = stray->is_fitting && constraint_holds(check, value);
+    }
+}
+
+/* The types for which a member is checked, and may be left out: where it may not, the finding that
+ * it is missing has the fix. */
+static uint32_t types_where_optional(const struct schema_node *node) {
+    uint32_t types = 0, required = 0;
+    for (const struct schema_check *check = node->checks; check != NULL; check = check->next) {
+        types |= schema_types(check);
+        required |= check->place->is_required ? schema_types(check) : 0;
+    }
+    return types & ~required;
+}
+
+static void report_stray(struct walk *walk, const struct walk_frame *object,
+                         const struct walk_stray *stray) {
+    struct parley_message *message = walk->message;
+    const struct parley_rule *rule = &parley_gateway_rules[PARLEY_GW_SPELLING];
+    struct parley_finding finding = {.rule = rule,
+                                     .hint = rule->hint,
+                                     .for_types =
+                                         types_where_optional(stray->meant) & object->types,
+                                     .offset = stray->offset,
+                                     .stray = stray->key,
+                                     .meant = stray->meant->token,
+                                     .is_fitting = stray->is_fitting};
+    if (finding.for_types == 0) {
+        return;
+    }
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_text(&text, "the protocol does not name ");
+    parley_buffer_json(&text, stray->key);
+    parley_buffer_text(&text, ", but ");
+    parley_buffer_json(&text, stray->meant->token);
+    parley_buffer_text(&text, ", which is missing");
+    finding.path = present_path(walk, stray->key);
+    finding.message =
+        text.has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(&text));
+    parley_buffer_finish(&text);
+    const enum parley_status status = finding.path != NULL && finding.message != NULL
+                                          ? findings_add(message, finding)
+                                          : findings_do_without(message, &finding);
+    walk->status = status != PARLEY_OK ? status : walk->status;
+}
+
+static void report_strays(struct walk *walk, const struct walk_frame *object) {
+    for (size_t i = object->first_stray; i < walk->stray_count; i++) {
+        const struct walk_stray *stray = &walk->strays[i];
+        if (stray->meant != NULL && (object->seen & stray->meant->bit) == 0) {
+            report_stray(walk, object, stray);
+        }
+    }
+}
+
+/* ---- values, keys and ends ---- */
+
 bool walk_value(struct walk *walk, const struct parley_value *value) {
+    if (walk->asked != NULL) {
+        ask_stray(walk, value);
+        return false;
+    }
     const struct schema_node *node = next_node(walk);
     if (node == NULL) {
         return false;
@@ -206,10 +297,14 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     frame->member = schema_member(frame->node, key);
     frame->key = key;
     frame->seen |= frame->member != NULL ? frame->member->bit : 0;
-    if (frame->member == NULL && walk->stray_count < WALK_STRAYS_MAX) {
-        walk->strays[walk->stray_count++] = key;
+    if (frame->member != NULL || walk->stray_count == WALK_STRAYS_MAX) {
+        return frame->member != NULL;
     }
-    return frame->member != NULL;
+    struct walk_stray *stray = &walk->strays[walk->stray_count++];
+    *stray = (struct walk_stray){.key = key};
+    stray->meant = walk->has_spelling ? member_like(frame->node, key) : NULL;
+    walk->asked = stray->meant != NULL ? stray : NULL;
+    return walk->asked != NULL;
 }
 
 /* The number of items of an array is known only at its end. */
@@ -233,6 +328,7 @@ void walk_leave(struct walk *walk, size_t count) {
             report_missing(walk, child, frame);
         }
     }
+    report_strays(walk, frame);
     if (frame->node->field >= 0 && !walk->is_inside) {
         walk->message->values[frame->node->field].count = count;
     }

@@ -33,6 +33,12 @@ struct walk_frame {
 /* The keys of open objects that no rule names are kept, since one may be a misspelt member: so many
  * of them. */
 #define WALK_STRAYS_MAX 16
+struct walk_stray {
+    struct parley_bytes key;
+    const struct schema_node *meant; /* GW-103: the only member that it is like; NULL: none */
+    bool is_fitting;                 /* its value is right for that */
+    size_t offset;                   /* of the value */
+};
 
 struct walk {
     struct parley_message *message;
@@ -44,8 +50,10 @@ struct walk {
     const char *base;               /* its JSON Pointer … */
     bool is_inside; /* … below that of the message: no captures, one offset for all findings */
     size_t inside_offset;
-    struct parley_bytes strays[WALK_STRAYS_MAX];
+    struct walk_stray strays[WALK_STRAYS_MAX];
     size_t stray_count;
+    bool has_spelling;        /* GW-103 is checked … */
+    struct walk_stray *asked; /* … and the next value is that of this one; NULL: it is not */
 };
 
 /* The types of a walk if the message's type is not known beforehand. */

@@ -124,6 +124,7 @@ static json_t *ask_library(const struct question *asked) {
                               .options = {.now = now,
                                           .now_seconds = now_seconds,
                                           .has_object = asked->is_stored,
+                                          .has_spelling = !asked->is_stored,
                                           .fresh_id = "0c9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b"},
                               .verdicts = json_array()};
     char *options_text = strdup(asked->query);

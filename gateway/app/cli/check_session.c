@@ -187,6 +187,7 @@ int check_session_arguments(struct check_session *session, int argc, char **argv
     }
     session->files = argv;
     session->options.has_object = session->reads_stored;
+    session->options.has_spelling = session->has_spelling && !session->reads_stored;
     const int status = set_options(session);
     return status < 0 ? find_codec(session) : status;
 }

@@ -34,6 +34,7 @@ struct check_session {
     /* Called once all messages of a file have been read; NULL: not.
      * Returns: false: that went wrong, as an error message has said. */
     bool (*on_file_end)(struct check_session *session, const char *file);
+    bool has_spelling; /* GW-103: of messages that are yet to be sent */
     bool skips_right; /* messages without findings are only counted, without a call of on_message */
     bool reads_files_once; /* a file that is named twice is read once */
     bool reads_stored;     /* messages are as parley stored them, alone or in events */

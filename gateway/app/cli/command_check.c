@@ -200,6 +200,7 @@ static int run(struct check *check) {
 
 int command_check(int argc, char **argv) {
     struct check check = {.session = {.command = "check",
+                                      .has_spelling = true,
                                       .help = help,
                                       .help_end = help_end,
                                       .own_flags = {{"format", 0, true},

@@ -77,6 +77,7 @@ static enum parley_status take_message(struct check_session *session, const char
 
 int command_fix(int argc, char **argv) {
     struct check_session session = {.command = "fix",
+                                    .has_spelling = true,
                                     .help = help,
                                     .help_end = help_end,
                                     .own_flags = {{"all", 0, false}},

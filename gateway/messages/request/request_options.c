@@ -213,6 +213,7 @@ static bool read_headers(struct request_options *options, struct http_request *r
     options->check.only_sender =
         principal_agent(principal, options->gateway->configuration->bind_sender);
     options->principal = is_named ? principal->name : NULL;
+    options->check.has_spelling = options->task == INGEST_VALIDATE;
     return true;
 }
 
