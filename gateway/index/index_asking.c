@@ -7,7 +7,6 @@
 #include <strings.h>
 
 #include "agent_page.h"
-#include "stream_envelope.h"
 
 enum { NS_A_MS = 1000000 };
 
@@ -67,19 +66,6 @@ void index_message_read(sqlite3_stmt *statement, struct index_message *out) {
     }
 }
 
-/* An unreadable one may be private, of any agent: as readers of streams see it. */
-bool index_message_is_visible(const struct index_asking *asking,
-                              const struct index_message *message) {
-    const struct index_question *question = asking->question;
-    const struct parley_protocol *protocol = message->protocol;
-    const bool is_private = message->type == INDEX_TYPE_FOREIGN
-                                ? protocol->private_types != 0
-                                : (protocol->private_types >> message->type & 1) != 0;
-    return (question->readable >> message->protocol_number & 1) != 0 &&
-           (!is_private || question->own == NULL ||
-            parley_bytes_equal(message->agent, parley_bytes_of(question->own)));
-}
-
 bool index_texts_equal(const struct parley_protocol *protocol, struct parley_bytes one,
                        struct parley_bytes other) {
     return one.length == other.length &&
@@ -90,12 +76,12 @@ bool index_texts_equal(const struct parley_protocol *protocol, struct parley_byt
 
 /* ---- streams ---- */
 
-void index_stream_name(struct index_asking *asking, unsigned number, char out[256]) {
+void index_stream_name(struct index_asking *asking, unsigned number, char out[INDEX_STREAM_SIZE]) {
     sqlite3_stmt *find = index_prepare(asking, "SELECT name FROM streams WHERE stream=?1");
     sqlite3_bind_int64(find, 1, number);
     out[0] = '\0';
     if (index_step(asking, find)) {
-        snprintf(out, 256, "%s", (const char *)sqlite3_column_text(find, 0));
+        snprintf(out, INDEX_STREAM_SIZE, "%s", (const char *)sqlite3_column_text(find, 0));
     }
     sqlite3_finalize(find);
 }
@@ -110,73 +96,45 @@ unsigned index_stream_number(struct index_asking *asking, const char *name) {
 
 /* ---- the answer ---- */
 
-static void write_type(struct parley_buffer *out, const struct index_message *message) {
-    if (message->type == INDEX_TYPE_FOREIGN) {
-        parley_buffer_text(out, ",\"type\":\"parley.foreign\"");
-    } else {
-        parley_buffer_format(out, ",\"type\":\"%s.%s\"", message->protocol->name,
-                             message->protocol->types[message->type]);
-    }
+bool index_is_visible(const struct index_asking *asking, const struct index_message *message) {
+    const struct index_question *question = asking->question;
+    return index_message_is_visible(message, question->readable, question->own);
 }
 
-static void write_member(struct parley_buffer *out, const char *name, struct parley_bytes text) {
-    if (text.data != NULL) {
-        stream_write_member(out, name, text);
-    }
-}
-
-/* A message without any id is known by its place. */
-static void write_head(struct index_asking *asking, const struct index_message *message) {
-    struct parley_buffer *out = asking->out;
-    const uint64_t pos = (uint64_t)message->at.pos;
-    const uint64_t sequence = pos & ((UINT64_C(1) << INDEX_SEQUENCE_BITS) - 1);
-    char stream[256];
-    index_stream_name(asking, (unsigned)(pos >> INDEX_SEQUENCE_BITS), stream);
-    parley_buffer_text(out, "{\"specversion\":\"1.0\"");
-    if (message->id.data != NULL) {
-        stream_write_member(out, ",\"id\":", message->id);
-    } else {
-        parley_buffer_format(out, ",\"id\":\"%s:%" PRIu64 "\"", stream, sequence);
-    }
-    if (message->source.data != NULL) {
-        stream_write_member(out, ",\"source\":", message->source);
-    } else {
-        parley_buffer_format(out, ",\"source\":\"/%s\"", message->protocol->name);
-    }
-    write_type(out, message);
-    parley_buffer_format(out, ",\"stream\":\"%s\",\"sequence\":\"%" PRIu64 "\"", stream, sequence);
-}
-
-void index_message_write(struct index_asking *asking, const struct index_message *message) {
-    struct parley_buffer *out = asking->out;
-    write_head(asking, message);
-    write_member(out, ",\"subject\":", message->subject);
-    if (message->time.data != NULL) {
-        stream_write_member(out, ",\"time\":", message->time);
-    } else {
-        stream_write_time(out, message->at.stored * NS_A_MS);
-    }
-    write_member(out, ",\"lane\":", message->lane);
-    write_member(out, ",\"thread\":", message->thread);
-    write_member(out, ",\"sender\":", message->sender);
-    write_member(out, ",\"agent\":", message->agent);
-    write_member(out, ",\"trace\":", message->trace);
-    parley_buffer_format(out, ",\"size\":%" PRId64, message->size);
-    if (message->members.data != NULL) {
-        parley_buffer_text(out, ",\"members\":");
-        parley_buffer_append(out, message->members);
-    }
-    parley_buffer_text(out, message->has_more ? ",\"more\":true" : "");
+void index_message_begin(struct index_asking *asking, const struct index_message *message) {
+    char stream[INDEX_STREAM_SIZE];
+    index_stream_name(asking, (unsigned)((uint64_t)message->at.pos >> INDEX_SEQUENCE_BITS), stream);
+    index_message_write(asking->out, stream, message);
 }
 
 void index_item_begin(struct index_asking *asking) {
-    const char *first = asking->question->is_lines ? "" : "{\"items\":[";
-    const char *later = asking->question->is_lines ? "" : ",";
-    parley_buffer_text(asking->out, asking->item_count++ == 0 ? first : later);
+    index_list_item(asking->out, asking->question->is_lines, asking->item_count++);
 }
 
 void index_item_end(struct index_asking *asking) {
-    parley_buffer_text(asking->out, asking->question->is_lines ? "}\n" : "}");
+    index_list_item_end(asking->out, asking->question->is_lines);
+}
+
+static void add_place(struct index_asking *asking, const struct index_message *message) {
+    struct index_place_of place = {.protocol = message->protocol_number,
+                                   .sequence = index_sequence_of(message->at.pos),
+                                   .stored_ms = message->at.stored};
+    index_stream_name(asking, (unsigned)((uint64_t)message->at.pos >> INDEX_SEQUENCE_BITS),
+                      place.stream);
+    asking->item_count++;
+    if (index_places_add(asking->places, &place) != PARLEY_OK) {
+        asking->answered = INDEX_NO_MEMORY;
+    }
+}
+
+void index_message_add(struct index_asking *asking, const struct index_message *message) {
+    if (asking->places != NULL) {
+        add_place(asking, message);
+        return;
+    }
+    index_item_begin(asking);
+    index_message_begin(asking, message);
+    index_item_end(asking);
 }
 
 /* The time from which on messages are indexed: older ones are not listed. */
@@ -205,18 +163,13 @@ static void write_since(struct index_asking *asking) {
     parley_buffer_json(asking->out, parley_bytes_of(since));
 }
 
+/* With places, what precedes the end is written with the items. */
 void index_list_end(struct index_asking *asking, const char *next) {
-    struct parley_buffer *out = asking->out;
-    const bool is_lines = asking->question->is_lines;
-    if (!is_lines) {
-        parley_buffer_text(out, asking->item_count == 0 ? "{\"items\":[]," : "],");
-    }
-    parley_buffer_text(out, is_lines ? "{\"next\":" : "\"next\":");
-    if (next != NULL) {
-        parley_buffer_json(out, parley_bytes_of(next));
+    if (asking->places != NULL) {
+        snprintf(asking->places->next, INDEX_CURSOR_SIZE, "%s", next != NULL ? next : "");
     } else {
-        parley_buffer_text(out, "null");
+        index_list_next(asking->out, asking->question->is_lines, asking->item_count, next);
     }
     write_since(asking);
-    parley_buffer_text(out, "}\n");
+    parley_buffer_text(asking->out, "}\n");
 }

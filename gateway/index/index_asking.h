@@ -5,20 +5,16 @@
 
 #include <sqlite3.h>
 
-#include "index_store.h"
+#include "index_item.h"
 #include "index_view.h"
 
 enum { INDEX_ROWS_MAX = 20000 /* that a page reads */ };
-
-/* Where the next page begins: after the row that was stored then, at that place. */
-struct index_cursor {
-    int64_t stored, pos;
-};
 
 struct index_asking {
     sqlite3 *file;
     const struct index_question *question;
     struct parley_buffer *out;
+    struct index_places *places; /* NULL: items are wanted without data */
     unsigned char secret[16];
     size_t rows_read, item_count;
     bool has_next;
@@ -30,24 +26,15 @@ struct index_asking {
     "m.pos, m.stored, m.protocol, m.type, m.lane, m.source, m.id, m.thread, m.sender, m.agent, "   \
     "m.time, m.subject, m.size, m.trace, m.members, m.more"
 
-/* Owns: texts are borrowed until the statement's next step; data NULL: it has none. */
-struct index_message {
-    struct index_cursor at;
-    const struct parley_protocol *protocol;
-    unsigned protocol_number, type;
-    struct parley_bytes lane, source, id, thread, sender, agent, time, subject, trace, members;
-    int64_t size;
-    bool has_more;
-};
-
 /* Owns: borrowed until the statement's next step; data NULL: it is null. */
 struct parley_bytes index_column_text(sqlite3_stmt *statement, int number);
 void index_message_read(sqlite3_stmt *statement, struct index_message *out);
 /* Whether who asks may see it. */
-bool index_message_is_visible(const struct index_asking *asking,
-                              const struct index_message *message);
+bool index_is_visible(const struct index_asking *asking, const struct index_message *message);
+/* Appends the message as an item; one whose data is asked for is noted among the places instead. */
+void index_message_add(struct index_asking *asking, const struct index_message *message);
 /* Appends its event without data, and without the closing brace. */
-void index_message_write(struct index_asking *asking, const struct index_message *message);
+void index_message_begin(struct index_asking *asking, const struct index_message *message);
 
 /* Begins an item of the answer, and ends it with a closing brace. */
 void index_item_begin(struct index_asking *asking);

@@ -84,7 +84,7 @@ static void read_group(struct index_asking *asking, const char *const *statement
         }
         asking->rows_read++;
         index_message_read(find, &message);
-        if (index_message_is_visible(asking, &message)) {
+        if (index_is_visible(asking, &message)) {
             take(group, &message, is_of_senders);
         }
     }

@@ -4,8 +4,11 @@
  * whose `after` is not indexed so far is asked again until its time is over.
  *
  *   ASKED ── it is answered ──▶ OVER
+ *   ASKED ── it is answered, and data is wanted ──▶ FETCHING ── all have come ──▶ OVER
  *   ASKED ── behind or not there, and there is time ──▶ WAITING ── 50 ms ──▶ ASKED
- *   ASKED, WAITING ── its client is gone ──▶ OVER, once no thread has it
+ *   any ── its client is gone ──▶ OVER, once no thread has it
+ *
+ * One message without an index begins with FETCHING.
  */
 
 #include "index_lists.h"
@@ -19,6 +22,8 @@
 
 #include <sqlite3.h>
 
+#include "etag.h"
+#include "index_fetch.h"
 #include "index_file.h"
 #include "negotiate.h"
 #include "problem.h"
@@ -60,6 +65,9 @@ struct question {
     struct parley_buffer out;
     char progress[INDEX_PROGRESS_MAX];
     enum index_answered answered;
+    struct index_places places; /* of the messages whose data is wanted … */
+    struct index_fetch fetch;
+    struct parley_buffer items; /* … and they themselves */
     bool is_busy, has_fault;
     LIST_ENTRY(question) links;
 };
@@ -69,6 +77,7 @@ struct index_lists {
     struct reactor *reactor;
     const struct channel *channels;
     struct completion_queue *completions;
+    struct index_fetcher fetcher;
     LIST_HEAD(, question) questions;
 };
 
@@ -114,10 +123,11 @@ static void work(struct worker_pool_task *task) {
     struct index_service *service = question->lists->service;
     struct reader *reader = take_reader(service);
     parley_buffer_clear(&question->out);
-    question->answered =
-        reader->file == NULL
-            ? INDEX_BROKEN
-            : index_view_answer(reader->file, &question->asked, &question->out, question->progress);
+    index_places_clear(&question->places);
+    question->answered = reader->file == NULL
+                             ? INDEX_BROKEN
+                             : index_view_answer(reader->file, &question->asked, &question->out,
+                                                 &question->places, question->progress);
     give_reader(service, reader, question->answered == INDEX_BROKEN);
 }
 
@@ -151,10 +161,19 @@ void index_service_destroy(struct index_service *service) {
 
 /* ---- the answer ---- */
 
+static void leave(struct index_lists *lists) {
+    if (lists->service != NULL) {
+        atomic_fetch_sub(&lists->service->waiting_count, 1);
+    }
+}
+
 static void destroy(struct question *question) {
     LIST_REMOVE(question, links);
     reactor_timer_clear(question->lists->reactor, &question->again);
-    atomic_fetch_sub(&question->lists->service->waiting_count, 1);
+    index_fetch_cancel(&question->fetch);
+    leave(question->lists);
+    index_places_finish(&question->places);
+    parley_buffer_finish(&question->items);
     parley_arena_finish(&question->arena);
     parley_buffer_finish(&question->out);
     free(question);
@@ -182,21 +201,111 @@ static void refuse(struct question *question) {
                     rows[question->answered].detail);
 }
 
-static void answer(struct question *question) {
+static void respond(struct question *question, const struct parley_buffer *text) {
     struct http_request *request = question->request;
+    if (text->has_failed) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        http_header(request, "Vary", "Accept");
+        etag_respond(request, "private, no-cache",
+                     question->asked.is_lines ? "application/x-ndjson" : "application/json",
+                     parley_buffer_bytes(text));
+    }
+}
+
+static void answer(struct question *question) {
     if (question->progress[0] != '\0') {
-        http_header(request, "Parley-Index", question->progress);
+        http_header(question->request, "Parley-Index", question->progress);
     }
     if (question->answered != INDEX_ANSWERED) {
         refuse(question);
-    } else if (question->asked.is_lines) {
-        http_header(request, "Cache-Control", "no-store");
-        http_compress(request);
-        http_respond(request, 200, "application/x-ndjson", parley_buffer_bytes(&question->out));
     } else {
-        struct parley_buffer out = question->out;
-        parley_buffer_init(&question->out);
-        problem_or_json(request, &out);
+        respond(question, &question->out);
+    }
+}
+
+/* ---- data ---- */
+
+static void answer_one(struct question *question) {
+    if (question->fetch.count == 0) {
+        problem_respond_format(question->request, PROBLEM_NOT_FOUND,
+                               "There is no such message of %s: it was never stored, has left its "
+                               "stream, or is private.",
+                               parley_protocols[question->asked.protocol]->title);
+        return;
+    }
+    parley_buffer_append(&question->items, parley_buffer_bytes(&question->out));
+    parley_buffer_text(&question->items, "}\n");
+    question->items.has_failed = question->items.has_failed || question->out.has_failed;
+    respond(question, &question->items);
+}
+
+/* A page that was full before its last item goes on after those that were looked at. */
+static void answer_page(struct question *question, bool is_full) {
+    struct index_places *places = &question->places;
+    struct parley_buffer *items = &question->items;
+    if (is_full) {
+        const struct index_place_of *last = &places->items[question->fetch.at - 1];
+        index_cursor_write(last->stored_ms, last->sequence, last->stream, places->next);
+    }
+    index_list_next(items, question->asked.is_lines, question->fetch.count,
+                    places->next[0] != '\0' ? places->next : NULL);
+    parley_buffer_append(items, parley_buffer_bytes(&question->out));
+    http_header(question->request, "Parley-Index", question->progress);
+    respond(question, items);
+}
+
+static void on_fetched(struct index_fetch *fetch, enum index_fetched result) {
+    struct question *question = OWNER_OF(fetch, struct question, fetch);
+    switch (result) {
+    case INDEX_FETCH_FAILED:
+        problem_respond(question->request, PROBLEM_BUS_UNAVAILABLE,
+                        "NATS does not give the messages now. Ask again later.");
+        return;
+    case INDEX_FETCH_NO_ROOM:
+        problem_respond(question->request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    case INDEX_FETCHED:
+    case INDEX_FETCH_FULL:
+        break;
+    }
+    if (question->asked.view->is_of_one) {
+        answer_one(question);
+    } else {
+        answer_page(question, result == INDEX_FETCH_FULL);
+    }
+}
+
+static void fetch(struct question *question) {
+    const struct index_question *asked = &question->asked;
+    question->fetch = (struct index_fetch){.fetcher = &question->lists->fetcher,
+                                           .places = &question->places,
+                                           .readable = asked->readable,
+                                           .own = asked->own,
+                                           .out = &question->items,
+                                           .is_lines = asked->is_lines,
+                                           .is_open = asked->view->is_of_one,
+                                           .done = on_fetched};
+    index_fetch_begin(&question->fetch);
+}
+
+static enum parley_status note_place(struct question *question) {
+    const struct stream_token *place = &question->asked.place;
+    struct index_place_of of = {.protocol = question->asked.protocol, .sequence = place->sequence};
+    snprintf(of.stream, sizeof of.stream, "%.*s", (int)place->stream.length, place->stream.data);
+    index_places_clear(&question->places);
+    return index_places_add(&question->places, &of);
+}
+
+/* What the index adds is left out while it cannot say. */
+static void fetch_one(struct question *question) {
+    if (question->answered != INDEX_ANSWERED) {
+        parley_buffer_clear(&question->out);
+    }
+    if (note_place(question) != PARLEY_OK) {
+        problem_respond(question->request, PROBLEM_INTERNAL, "Out of memory.");
+    } else {
+        fetch(question);
     }
 }
 
@@ -211,6 +320,10 @@ static void done(struct worker_pool_task *task) {
     } else if ((question->answered == INDEX_BEHIND || question->answered == INDEX_BROKEN) &&
                reactor_now_ms(reactor) < question->until_ms) {
         reactor_timer_set(reactor, &question->again, AGAIN_MS);
+    } else if (question->asked.view->is_of_one) {
+        fetch_one(question);
+    } else if (question->asked.has_data && question->answered == INDEX_ANSWERED) {
+        fetch(question);
     } else {
         answer(question);
     }
@@ -264,6 +377,9 @@ static bool set_option(void *context, size_t number, const char *value) {
         return read_time(value, &asked->until_ms);
     case INDEX_WAIT:
         return read_wait(question, value);
+    case INDEX_DATA:
+        asked->has_data = strcmp(value, "true") == 0;
+        return asked->has_data || strcmp(value, "false") == 0;
     case INDEX_AFTER:
         return copy != NULL && stream_place_parse(copy, &asked->after);
     default:
@@ -319,20 +435,25 @@ static void request_closed(void *state, bool is_complete) {
 
 static const struct http_handler handler = {.closed = request_closed};
 
-static bool admit(struct index_lists *lists, struct http_request *request) {
-    if (lists->service == NULL) {
-        problem_respond(request, PROBLEM_NO_INDEX,
-                        "This server keeps no index. Its operator can switch it on with --index "
-                        "on.");
-        return false;
-    }
-    if (atomic_fetch_add(&lists->service->waiting_count, 1) >= WAITING_MAX) {
-        atomic_fetch_sub(&lists->service->waiting_count, 1);
+/* There is room, or no index. */
+static bool enter(struct index_lists *lists, struct http_request *request) {
+    if (lists->service != NULL &&
+        atomic_fetch_add(&lists->service->waiting_count, 1) >= WAITING_MAX) {
+        leave(lists);
         problem_respond(request, PROBLEM_OVERLOADED,
                         "Too many questions wait for the index. Ask again later.");
         return false;
     }
     return true;
+}
+
+static bool has_index(const struct index_lists *lists, struct http_request *request) {
+    if (lists->service == NULL) {
+        problem_respond(request, PROBLEM_NO_INDEX,
+                        "This server keeps no index. Its operator can switch it on with --index "
+                        "on.");
+    }
+    return lists->service != NULL;
 }
 
 static void place_protocol(struct index_question *asked, const struct parley_protocol *protocol,
@@ -346,17 +467,16 @@ static void place_protocol(struct index_question *asked, const struct parley_pro
     }
 }
 
-void index_lists_serve(struct index_lists *lists, struct http_request *request,
-                       const struct index_view *view, const struct parley_protocol *protocol,
-                       uint64_t readable, const char *own) {
-    if (!admit(lists, request)) {
-        return;
-    }
+/* Returns: NULL: it is answered. */
+static struct question *create(struct index_lists *lists, struct http_request *request,
+                               const struct index_view *view,
+                               const struct parley_protocol *protocol, uint64_t readable,
+                               const char *own) {
     struct question *question = calloc(1, sizeof *question);
     if (question == NULL) {
-        atomic_fetch_sub(&lists->service->waiting_count, 1);
+        leave(lists);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
-        return;
+        return NULL;
     }
     question->lists = lists;
     question->again.fire = on_again;
@@ -366,10 +486,24 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
                                               .limit = INDEX_LIMIT_DEFAULT};
     place_protocol(&question->asked, protocol, readable);
     parley_buffer_init(&question->out);
+    parley_buffer_init(&question->items);
     LIST_INSERT_HEAD(&lists->questions, question, links);
     question->asked.own =
         own != NULL ? parley_arena_copy(&question->arena, parley_bytes_of(own)) : NULL;
     question->has_fault = own != NULL && question->asked.own == NULL;
+    return question;
+}
+
+void index_lists_serve(struct index_lists *lists, struct http_request *request,
+                       const struct index_view *view, const struct parley_protocol *protocol,
+                       uint64_t readable, const char *own) {
+    if (!has_index(lists, request) || !enter(lists, request)) {
+        return;
+    }
+    struct question *question = create(lists, request, view, protocol, readable, own);
+    if (question == NULL) {
+        return;
+    }
     if (!read_options(question, request) || !read_form(question, request)) {
         destroy(question);
         return;
@@ -379,21 +513,88 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
     ask(question);
 }
 
-enum parley_status index_lists_create(struct index_service *service, struct reactor *reactor,
-                                      const struct channel *channels, struct index_lists **out) {
+/* ---- one message ---- */
+
+/* Whether messages of the protocol lie in that stream; else it is answered. */
+static bool has_stream(const struct question *question, struct http_request *request) {
+    const struct jetstream *jetstream = question->lists->fetcher.jetstream;
+    const struct parley_bytes wanted = question->asked.place.stream;
+    const struct jetstream_place *at;
+    if (!jetstream_can_read(jetstream)) {
+        const char *trouble = jetstream_trouble(jetstream);
+        problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.",
+                               trouble != NULL ? trouble : "NATS cannot be read now");
+        return false;
+    }
+    for (size_t i = 0; (at = jetstream_place_at(jetstream, question->asked.protocol, i)) != NULL;
+         i++) {
+        if (at->families != 0 && parley_bytes_equal(wanted, parley_bytes_of(at->stream))) {
+            return true;
+        }
+    }
+    problem_respond_format(request, PROBLEM_NOT_FOUND,
+                           "No messages of %s lie in a stream of that name.",
+                           parley_protocols[question->asked.protocol]->title);
+    return false;
+}
+
+/* Returns: false: it is answered. */
+static bool read_place(struct question *question, struct http_request *request, const char *place) {
+    const char *copy = parley_arena_copy(&question->arena, parley_bytes_of(place));
+    if (copy == NULL || question->has_fault) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return false;
+    }
+    if (!stream_place_parse(copy, &question->asked.place)) {
+        problem_respond(request, PROBLEM_NOT_FOUND,
+                        "A message is found by its stream and sequence: "
+                        "/v1/PROTOCOL/messages/STREAM:SEQUENCE.");
+        return false;
+    }
+    return has_stream(question, request);
+}
+
+void index_lists_serve_one(struct index_lists *lists, struct http_request *request,
+                           const struct parley_protocol *protocol, const char *place,
+                           const char *own) {
+    if (!query_options_none(request) || !enter(lists, request)) {
+        return;
+    }
+    struct question *question =
+        create(lists, request, index_view_find("message"), protocol, 0, own);
+    if (question == NULL) {
+        return;
+    }
+    if (!read_place(question, request, place)) {
+        destroy(question);
+        return;
+    }
+    question->request = request;
+    http_request_serve(request, &handler, question);
+    if (lists->service != NULL) {
+        ask(question);
+    } else {
+        fetch_one(question);
+    }
+}
+
+enum parley_status index_lists_create(const struct index_lists_options *options,
+                                      struct index_lists **out) {
     struct index_lists *lists = calloc(1, sizeof *lists);
     if (lists == NULL) {
         return PARLEY_E_MEMORY;
     }
-    lists->service = service;
-    lists->reactor = reactor;
-    lists->channels = channels;
+    lists->service = options->service;
+    lists->reactor = options->reactor;
+    lists->channels = options->channels;
     LIST_INIT(&lists->questions);
-    const enum parley_status status =
-        service != NULL ? completion_queue_open(service->pool, reactor, &lists->completions)
-                        : PARLEY_OK;
+    enum parley_status status = index_fetcher_init(&lists->fetcher, options->jetstream,
+                                                   options->schemas, options->channels);
+    if (status == PARLEY_OK && lists->service != NULL) {
+        status = completion_queue_open(lists->service->pool, lists->reactor, &lists->completions);
+    }
     if (status != PARLEY_OK) {
-        free(lists);
+        index_lists_destroy(lists);
         return status;
     }
     *out = lists;
@@ -417,5 +618,8 @@ void index_lists_stop(struct index_lists *lists) {
 }
 
 void index_lists_destroy(struct index_lists *lists) {
-    free(lists);
+    if (lists != NULL) {
+        index_fetcher_finish(&lists->fetcher);
+        free(lists);
+    }
 }

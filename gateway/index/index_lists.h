@@ -9,6 +9,7 @@
 #include "channel.h"
 #include "http.h"
 #include "index_view.h"
+#include "jetstream.h"
 #include "reactor.h"
 
 struct index_service;
@@ -21,10 +22,16 @@ enum parley_status index_service_create(const char *folder,
 /* NULL is allowed. */
 void index_service_destroy(struct index_service *service);
 
-/* What one worker has.  `service` NULL: this gateway has no index, and all is answered so.
- * Owns: borrows all; returns a new object. */
-enum parley_status index_lists_create(struct index_service *service, struct reactor *reactor,
-                                      const struct channel *channels,
+struct index_lists_options {
+    struct index_service *service; /* NULL: this gateway has no index, and lists are answered so */
+    struct reactor *reactor;
+    struct jetstream *jetstream;
+    struct parley_schema *const *schemas; /* of parley_protocols … */
+    const struct channel *channels;       /* … and theirs */
+};
+
+/* What one worker has.  Owns: borrows all; returns a new object. */
+enum parley_status index_lists_create(const struct index_lists_options *options,
                                       struct index_lists **out) PARLEY_MUST_CHECK;
 /* Drops what runs; before the HTTP server is destroyed.  NULL is allowed. */
 void index_lists_stop(struct index_lists *lists);
@@ -36,3 +43,9 @@ void index_lists_destroy(struct index_lists *lists);
 void index_lists_serve(struct index_lists *lists, struct http_request *request,
                        const struct index_view *view, const struct parley_protocol *protocol,
                        uint64_t readable, const char *own);
+
+/* Answers with one message and its data, and with an index with what it refers to and what refers
+ * to it.  `place`: STREAM:SEQUENCE.  `protocol`, `own`: as above. */
+void index_lists_serve_one(struct index_lists *lists, struct http_request *request,
+                           const struct parley_protocol *protocol, const char *place,
+                           const char *own);

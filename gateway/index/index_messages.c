@@ -83,15 +83,6 @@ static bool read_cursor(struct index_asking *asking, struct index_cursor *out) {
     return stream != 0 && sequence >> INDEX_SEQUENCE_BITS == 0;
 }
 
-static void write_cursor(struct index_asking *asking, const struct index_cursor *at,
-                         char out[320]) {
-    char stream[256];
-    const uint64_t pos = (uint64_t)at->pos;
-    index_stream_name(asking, (unsigned)(pos >> INDEX_SEQUENCE_BITS), stream);
-    snprintf(out, 320, "%" PRId64 ":%" PRIu64 ":%s", at->stored,
-             pos & ((UINT64_C(1) << INDEX_SEQUENCE_BITS) - 1), stream);
-}
-
 /* ---- the other parameters ---- */
 
 static bool has_other(struct index_asking *asking, const struct index_message *message,
@@ -144,7 +135,7 @@ static bool matches(struct index_asking *asking, const struct index_message *mes
     const char *receiver = value_of(asking, INDEX_RECEIVER);
     const char *sender = value_of(asking, INDEX_SENDER), *lane = value_of(asking, INDEX_LANE);
     return message->protocol_number == asking->question->protocol &&
-           index_message_is_visible(asking, message) && is_type(asking, message) &&
+           index_is_visible(asking, message) && is_type(asking, message) &&
            is_text(asking, message, INDEX_ID, message->id) &&
            is_text(asking, message, INDEX_THREAD, message->thread) &&
            (sender == NULL || parley_bytes_equal(message->sender, parley_bytes_of(sender))) &&
@@ -190,7 +181,7 @@ static sqlite3_stmt *begin(struct index_asking *asking, const struct index_curso
 
 enum index_answered index_messages_write(struct index_asking *asking) {
     struct index_cursor from;
-    char next[320] = "";
+    char next[INDEX_CURSOR_SIZE] = "";
     if (!read_cursor(asking, &from)) {
         return INDEX_BAD_CURSOR;
     }
@@ -201,16 +192,17 @@ enum index_answered index_messages_write(struct index_asking *asking) {
         const bool is_full =
             asking->item_count == asking->question->limit || asking->rows_read == INDEX_ROWS_MAX;
         if (is_full) {
-            write_cursor(asking, &from, next);
+            char stream[INDEX_STREAM_SIZE];
+            index_stream_name(asking, (unsigned)((uint64_t)from.pos >> INDEX_SEQUENCE_BITS),
+                              stream);
+            index_cursor_write(from.stored, index_sequence_of(from.pos), stream, next);
             break;
         }
         index_message_read(find, &message);
         asking->rows_read++;
         from = message.at;
         if (message.at.pos != last && matches(asking, &message)) {
-            index_item_begin(asking);
-            index_message_write(asking, &message);
-            index_item_end(asking);
+            index_message_add(asking, &message);
         }
         last = message.at.pos;
     }

@@ -12,5 +12,8 @@ extern const char *const index_threads_statements[], *const index_senders_statem
 enum index_answered index_threads_write(struct index_asking *asking);
 enum index_answered index_senders_write(struct index_asking *asking);
 
+extern const char *const index_neighbours_statements[];
+enum index_answered index_neighbours_write(struct index_asking *asking);
+
 extern const char *const index_trace_statements[];
 enum index_answered index_trace_write(struct index_asking *asking);

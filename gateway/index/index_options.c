@@ -29,6 +29,11 @@
         "wait", "For how many seconds to wait for `after` (0).", "a number of seconds, at most 5", \
             "{\"type\":\"number\",\"minimum\":0,\"maximum\":5}"                                    \
     }
+#define ROW_DATA                                                                                   \
+    {                                                                                              \
+        "data", "Whether items have their `data` (false); a page is then at most about 1 MiB.",    \
+            "true or false", "{\"type\":\"boolean\"}"                                              \
+    }
 #define ROW_END                                                                                    \
     { NULL, NULL, NULL, NULL }
 
@@ -43,6 +48,7 @@ static const struct parley_option_help of_messages[] = {
     {"keyword", "Only messages with this keyword, or about this item.", A_TEXT, TEXT},
     {"since", "Only messages that were stored at this time or later.", "an RFC 3339 time", TIME},
     {"until", "Only messages that were stored at this time or earlier.", "an RFC 3339 time", TIME},
+    ROW_DATA,
     ROW_LIMIT,
     ROW_CURSOR,
     ROW_AFTER,
@@ -69,11 +75,18 @@ static const struct parley_option_help of_trace[] = {
     ROW_ID("The id of a message, or of a thread, from which the trace begins."), ROW_AFTER,
     ROW_WAIT, ROW_END};
 
+static const struct parley_option_help of_one[] = {ROW_END};
+
 const struct index_view index_views[] = {
     {.name = "messages",
      .options = of_messages,
      .statements = index_messages_statements,
      .write = index_messages_write},
+    {.name = "message",
+     .is_of_one = true,
+     .options = of_one,
+     .statements = index_neighbours_statements,
+     .write = index_neighbours_write},
     {.name = "threads",
      .options = of_threads,
      .statements = index_threads_statements,
@@ -115,6 +128,7 @@ enum index_option index_option_of(const char *name) {
         [INDEX_CURSOR] = "cursor",
         [INDEX_AFTER] = "after",
         [INDEX_WAIT] = "wait",
+        [INDEX_DATA] = "data",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

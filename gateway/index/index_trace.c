@@ -55,7 +55,7 @@ static void add_node(struct trace *trace, const struct index_message *message) {
             return;
         }
     }
-    if (!index_message_is_visible(trace->asking, message)) {
+    if (!index_is_visible(trace->asking, message)) {
         return;
     }
     if (trace->count == NODES_MAX) {
@@ -179,9 +179,7 @@ static void write_nodes(struct trace *trace) {
         sqlite3_bind_int64(find, 1, trace->nodes[i].pos);
         if (index_step(asking, find)) {
             index_message_read(find, &message);
-            index_item_begin(asking);
-            index_message_write(asking, &message);
-            index_item_end(asking);
+            index_message_add(asking, &message);
         }
         sqlite3_finalize(find);
     }

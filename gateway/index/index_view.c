@@ -54,9 +54,12 @@ static void read_progress(struct index_asking *asking, char progress[INDEX_PROGR
 }
 
 enum index_answered index_view_answer(struct sqlite3 *file, const struct index_question *question,
-                                      struct parley_buffer *out,
+                                      struct parley_buffer *out, struct index_places *places,
                                       char progress[INDEX_PROGRESS_MAX]) {
-    struct index_asking asking = {.file = file, .question = question, .out = out};
+    struct index_asking asking = {.file = file,
+                                  .question = question,
+                                  .out = out,
+                                  .places = question->has_data ? places : NULL};
     int64_t deadline_ms = reactor_clock_ms() + PATIENCE_MS;
     sqlite3_progress_handler(file, STEPS_A_LOOK, is_late, &deadline_ms);
     sqlite3_exec(file, "BEGIN", NULL, NULL, NULL);

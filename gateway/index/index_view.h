@@ -9,6 +9,7 @@
 #include <parley/message.h>
 
 #include "channel.h"
+#include "index_item.h"
 #include "stream_query.h"
 
 struct sqlite3;
@@ -29,6 +30,7 @@ enum index_option {
     INDEX_CURSOR,
     INDEX_AFTER,
     INDEX_WAIT,
+    INDEX_DATA,
     INDEX_OPTION_COUNT
 };
 
@@ -43,8 +45,10 @@ struct index_question {
     const char *values[INDEX_OPTION_COUNT]; /* as they were given; NULL: not */
     int64_t since_ms, until_ms;             /* of storage */
     struct stream_token after;              /* what values[INDEX_AFTER] names, if it is given */
+    struct stream_token place;              /* of the message, for the view of one */
     size_t limit;
     bool is_lines; /* NDJSON */
+    bool has_data; /* items are wanted with their data: the answer is their places */
 };
 
 enum index_answered {
@@ -61,6 +65,7 @@ struct index_asking;
 struct index_view {
     const char *name; /* the last part of its address */
     bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
+    bool is_of_one; /* what the index adds to a message, at /v1/PROTOCOL/messages/STREAM:SEQUENCE */
     const struct parley_option_help *options; /* its parameters; name NULL ends them */
     const char *required;                     /* one of them that must be given; NULL: none */
     const char *const *statements;            /* all that it asks, NULL-terminated */
@@ -75,8 +80,10 @@ enum index_option index_option_of(const char *name);
 
 #define INDEX_PROGRESS_MAX 1024
 
-/* Asks the file, and appends the answer. `progress`: up to where each stream of the protocols that
- * are asked was indexed then: "VLP:1234,…". Takes at most two seconds.  Threads: any, each with a
- * file of its own. */
+/* Asks the file, and appends the answer; with question->has_data only what follows the items and
+ * the cursor, which are noted in `places` (NULL without has_data). `progress`: up to where each
+ * stream of the protocols that are asked was indexed then: "VLP:1234,…". Takes at most two seconds.
+ * Threads: any, each with a file of its own. */
 enum index_answered index_view_answer(struct sqlite3 *file, const struct index_question *question,
-                                      struct parley_buffer *out, char progress[INDEX_PROGRESS_MAX]);
+                                      struct parley_buffer *out, struct index_places *places,
+                                      char progress[INDEX_PROGRESS_MAX]);

@@ -44,6 +44,37 @@ describe('without an index', () => {
       assertProblem(await get(its.parley, path), 404, 'no-index');
     }
   });
+
+  it('one message is found by its place, with its data, and not read twice', async () => {
+    const sent = claim({ session_id: 'SES-one' });
+    const place = await send(its.parley, [sent]);
+    const path = `/v1/vlp/messages/${place}`;
+    const found = await get(its.parley, path);
+    assert.equal(found.status, 200, found.text);
+    assert.equal(found.json.id, sent.id);
+    assert.equal(`${found.json.stream}:${found.json.sequence}`, place);
+    assert.equal(found.json.thread, 'SES-one');
+    assert.deepEqual(found.json.data, sent);
+    assert.equal(found.json.refers_to, undefined);
+    const again = await get(its.parley, path, { headers: { 'if-none-match': found.headers.etag } });
+    assert.deepEqual([again.status, again.text], [304, '']);
+  });
+
+  it('says which messages are not there', async () => {
+    await send(its.parley, [claim()]);
+    for (const place of ['VLP:99999', 'VLP:0', 'VLP', 'BRENNER:1', 'NOPE:1', 'VLP:x']) {
+      assertProblem(await get(its.parley, `/v1/vlp/messages/${place}`), 404, 'not-found');
+    }
+    assertProblem(await get(its.parley, '/v1/vlp/messages/VLP:1?data=true'), 400, 'invalid-parameter');
+  });
+
+  it('shows a message that is not valid as it is', async (t) => {
+    const nats = await natsClient(t, embeddedUrl(its.parley));
+    const { seq } = await nats.jetstream().publish('vlp.safe.claim', 'no JSON');
+    const { json } = await get(its.parley, `/v1/vlp/messages/VLP:${seq}`);
+    assert.equal(json.type, 'parley.foreign');
+    assert.equal(Buffer.from(json.data_base64, 'base64').toString(), 'no JSON');
+  });
 });
 
 describe('an index', () => {
@@ -91,6 +122,38 @@ describe('an index', () => {
     const read = answer.text.trim().split('\n').map(JSON.parse);
     assert.equal(read.length, 3);
     assert.ok(read.at(-1).next);
+  });
+
+  it('gives the data, as messages have it, in lists and of one', async () => {
+    const path = `/v1/vlp/messages?after=${place}&${PATIENT}`;
+    const bare = await list(server, path);
+    const whole = await list(server, `${path}&data=true`);
+    assert.equal(whole.json.next, null);
+    assert.deepEqual(whole.json.items.slice(0, 2).map(({ data }) => data), [root, support]);
+    assert.deepEqual(whole.json.items.map(({ data, datacontenttype, ...item }) => item), bare.json.items);
+    assert.deepEqual(await list(server, `${path}&data=false`).then(({ json }) => json), bare.json);
+    const answer = await get(server, '/v1/vlp/messages?limit=2&data=true', { headers: { accept: NDJSON_TYPE } });
+    const read = answer.text.trim().split('\n').map(JSON.parse);
+    assert.deepEqual(read.slice(0, 2).map(({ data }) => data.id), [root.id, support.id]);
+    assert.ok(read[2].next);
+    const one = await get(server, '/v1/vlp/messages/VLP:1');
+    const { refers_to, unresolved, referred_by, ...item } = one.json;
+    assert.deepEqual(item, whole.json.items[0]);
+    assert.deepEqual([refers_to, unresolved], [[], []]);
+    assert.deepEqual(referred_by.map(({ id, relation }) => [id, relation]), [[support.id, 'supports']]);
+    const other = await get(server, '/v1/vlp/messages/VLP:2');
+    assert.deepEqual(other.json.refers_to.map(({ id, relation }) => [id, relation]), [[root.id, 'supports']]);
+    assertProblem(await get(server, `${path}&data=yes`), 400, 'invalid-parameter');
+  });
+
+  it('answers 304 to a client that has the page', async () => {
+    for (const path of ['/v1/vlp/messages?limit=3', '/v1/vlp/threads', '/v1/vlp/senders', `/v1/trace?id=${root.id}`]) {
+      const first = await list(server, path);
+      const again = await get(server, path, { headers: { 'if-none-match': first.headers.etag } });
+      assert.deepEqual([again.status, again.text], [304, '']);
+      const other = await get(server, path, { headers: { 'if-none-match': 'W/"0"' } });
+      assert.deepEqual([other.status, other.json], [200, first.json]);
+    }
   });
 
   it('refuses what it does not know', async () => {
@@ -160,6 +223,27 @@ describe('an index', () => {
     const found = await list(server, `/v1/vlp/messages?thread=SES-after&after=${last}&${PATIENT}`);
     assert.equal(found.json.items.length, 1);
     assert.equal((await list(server, '/v1/vlp/senders')).json.items[0].count, 23);
+  });
+});
+
+describe('pages with large data', () => {
+  it('are short, and follow each other without gaps', async (t) => {
+    const server = await parleyFor(t, { data: temporaryFolder(), args: ['--index', 'on'] });
+    const sent = Array.from({ length: 12 }, () => claim({ content: 'x'.repeat(300000) }));
+    let place;
+    for (const message of sent) {
+      place = await send(server, [message]);
+    }
+    const path = `/v1/vlp/messages?data=true&after=${place}&${PATIENT}`;
+    const read = [];
+    let pages = 0;
+    for (let cursor; cursor !== null; pages++) {
+      const page = await list(server, cursor === undefined ? path : `${path}&cursor=${cursor}`);
+      read.push(...page.json.items.map(({ data }) => data.id));
+      cursor = page.json.next;
+    }
+    assert.deepEqual(read, sent.map(({ id }) => id));
+    assert.ok(pages > 1 && pages < 12, `${pages}`);
   });
 });
 
@@ -250,6 +334,14 @@ describe('an index with tokens', () => {
     assert.deepEqual(kindsOf(await as('agent', path)), [
       'supervisor.wal_entry scribe', 'supervisor.process_request other',
     ]);
+  });
+
+  it('shows one message to those that may see it', async () => {
+    const status = async (name, path) => (await get(server, path, bearer(tokens[name]))).status;
+    const [own, others] = ['/v1/supervisor/messages/SUPERVISOR:1', '/v1/supervisor/messages/SUPERVISOR:2'];
+    assert.deepEqual([await status('agent', own), await status('agent', others)], [200, 404]);
+    assert.deepEqual([await status('all', own), await status('all', others)], [200, 200]);
+    assert.deepEqual([await status('vlp', own), await status('vlp', '/v1/vlp/messages/VLP:1')], [403, 200]);
   });
 
   it('traces through the protocols that the token reads', async () => {

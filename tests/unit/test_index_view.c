@@ -104,7 +104,7 @@ static struct index_question question_of(const char *view, unsigned protocol) {
 static enum index_answered ask(const struct index_question *question, struct parley_buffer *out) {
     char progress[INDEX_PROGRESS_MAX];
     parley_buffer_clear(out);
-    const enum index_answered answered = index_view_answer(file, question, out, progress);
+    const enum index_answered answered = index_view_answer(file, question, out, NULL, progress);
     parley_buffer_char(out, '\0');
     return answered;
 }

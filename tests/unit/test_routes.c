@@ -242,6 +242,14 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
              protocol != NULL ? protocol->name : "all");
 }
 
+void index_lists_serve_one(struct index_lists *lists, struct http_request *request,
+                           const struct parley_protocol *protocol, const char *place,
+                           const char *own) {
+    (void)lists;
+    (void)own;
+    snprintf(request->served, sizeof request->served, "message %s %s", protocol->name, place);
+}
+
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name, const char *own) {
     (void)agents;
@@ -861,6 +869,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
     static const struct row rows[] = {
         {"POST", "/v1/vlp/messages", 0, "messages vlp"},
         {"GET", "/v1/vlp/messages", 0, "view messages vlp"},
+        {"GET", "/v1/vlp/messages/VLP:1", 0, "message vlp VLP:1"},
         {"GET", "/v1/vlp/threads", 0, "view threads vlp"},
         {"GET", "/v1/vlp/senders", 0, "view senders vlp"},
         {"GET", "/v1/trace", 0, "view trace all"},

@@ -214,9 +214,12 @@ static void write_path_part(struct json_writer *json, const char *name, const ch
 
 static void write_parameters(struct json_writer *json, const struct operation *operation,
                              const struct parley_protocol *protocol) {
+    char place[64];
+    snprintf(place, sizeof place, "%s:1", protocol != NULL ? protocol->stream : "STREAM");
     json_open(json, "parameters", '[');
     write_path_part(json, "name", operation->name_description, operation->name_example);
-    write_path_part(json, "id", operation->id_description, operation->id_example);
+    write_path_part(json, "id", operation->id_description,
+                    operation->kind == OPERATION_MESSAGE ? place : operation->id_example);
     switch (operation->kind) {
     case OPERATION_SEND:
     case OPERATION_VALIDATE:
@@ -262,13 +265,14 @@ static void write_parameters(struct json_writer *json, const struct operation *o
     case OPERATION_AGENT:
     case OPERATION_CHECKPOINT:
     case OPERATION_REVIEW:
+    case OPERATION_MESSAGE:
     case OPERATION_TASK:
     case OPERATION_CHANGE_TASK:
     case OPERATION_PLAIN:
     case OPERATION_MCP:
         break;
     }
-    if (operation->is_page) {
+    if (operation->is_page || operation->has_etag) {
         write_parameter_ref(json, "If-None-Match");
     }
     json_close(json, ']');

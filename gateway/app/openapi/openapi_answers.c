@@ -336,7 +336,7 @@ static void write_ok(struct json_writer *json, const struct operation *operation
               operation->answer != NULL ? operation->answer : operation->summary);
     json_open(json, "headers", '{');
     write_header(json, "X-Request-Id");
-    if (operation->is_page) {
+    if (operation->is_page || operation->has_etag) {
         write_header(json, "ETag");
     }
     if (is_post(operation)) {
@@ -389,7 +389,7 @@ void openapi_write_answers(struct json_writer *json, const struct operation *ope
     if (operation->kind == OPERATION_MCP) {
         json_raw(json, "202", PARLEY_BYTES("{\"description\":\"A notification.\"}"));
     }
-    if (operation->is_page) {
+    if (operation->is_page || operation->has_etag) {
         json_raw(json, "304", PARLEY_BYTES("{\"description\":\"The client has it already.\"}"));
     }
     write_problem_refs(json, operation_problems(operation, need), form);

@@ -33,7 +33,8 @@ enum operation_kind {
     OPERATION_NEXT_TASK,
     OPERATION_MCP,
     OPERATION_CHANGE_TASK,
-    OPERATION_VIEW, /* of the index: its parameters are the view's */
+    OPERATION_MESSAGE, /* by its place: {id} is of a stream of the protocol */
+    OPERATION_VIEW,    /* of the index: its parameters are the view's */
 };
 
 /* The placeholders in `schema` for the protocol's own: its messages, its events. */
@@ -58,7 +59,8 @@ struct operation {
     const char *view;                       /* OPERATION_VIEW: its name (index_view.h) */
     const char *body;                       /* the schema of a body that is no message; NULL */
     bool may_be_empty;                      /* 204 */
-    bool is_page;                           /* 304 for If-None-Match */
+    bool is_page;                           /* 304 for If-None-Match, in all its forms … */
+    bool has_etag;                          /* … so is a list that has other encodings as well */
     const struct operation_answer *answers; /* media_type NULL ends them */
     const char *answer;                     /* what 200 holds; NULL: the summary says it */
     const char *awaited; /* the schema of application/json in which a message may be answered by its
@@ -74,14 +76,14 @@ struct operation {
 uint64_t operation_problems(const struct operation *operation, enum guard_need need);
 
 extern const struct operation operation_index, operation_script, operation_style,
-    operation_console_file, operation_messages, operation_message_list, operation_threads,
-    operation_senders, operation_trace, operation_validate, operation_convert, operation_stream,
-    operation_agents, operation_agent, operation_checkpoints, operation_checkpoint,
-    operation_restore, operation_tasks, operation_task, operation_next_task, operation_extend_task,
-    operation_release_task, operation_cancel_task, operation_retry_task, operation_cancel_tasks,
-    operation_retry_tasks, operation_halts, operation_release, operation_reviews, operation_review,
-    operation_stream_of_all, operation_rejected, operation_mcp, operation_protocols,
-    operation_protocol, operation_schema, operation_rules, operation_examples,
+    operation_console_file, operation_messages, operation_message_list, operation_message,
+    operation_threads, operation_senders, operation_trace, operation_validate, operation_convert,
+    operation_stream, operation_agents, operation_agent, operation_checkpoints,
+    operation_checkpoint, operation_restore, operation_tasks, operation_task, operation_next_task,
+    operation_extend_task, operation_release_task, operation_cancel_task, operation_retry_task,
+    operation_cancel_tasks, operation_retry_tasks, operation_halts, operation_release,
+    operation_reviews, operation_review, operation_stream_of_all, operation_rejected, operation_mcp,
+    operation_protocols, operation_protocol, operation_schema, operation_rules, operation_examples,
     operation_problem_list, operation_problem, operation_rule_list, operation_rule,
     operation_whoami, operation_livez, operation_readyz, operation_metrics, operation_openapi,
     operation_asyncapi, operation_guide;

@@ -184,7 +184,8 @@ const struct operation operation_stream_of_all = {
 
 #define PROBLEMS_OF_VIEWS                                                                          \
     (PROBLEM_BIT(PROBLEM_NO_INDEX) | PROBLEM_BIT(PROBLEM_INDEX_BEHIND) |                           \
-     PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
+     PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                      \
+     PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
 
 #define ANSWERS_OF_VIEWS(list, item)                                                               \
     ANSWERS({"application/json", list}, {"application/x-ndjson", item},                            \
@@ -199,13 +200,29 @@ const struct operation operation_stream_of_all = {
     {                                                                                              \
         .id = (id_), .tag = "Reading", .summary = (summary_),                                      \
         .description = order_ " " OF_THE_INDEX, .answer = (answer_), .kind = OPERATION_VIEW,       \
-        .view = (name_), .answers = ANSWERS_OF_VIEWS(list_, item_), .problems = PROBLEMS_OF_VIEWS  \
+        .view = (name_), .has_etag = true, .answers = ANSWERS_OF_VIEWS(list_, item_),              \
+        .problems = PROBLEMS_OF_VIEWS                                                              \
     }
 
 const struct operation operation_message_list =
     VIEW("messages", "messages", "Messages by id, thread, sender and the like, from the index",
-         "In the order in which they were stored, as events without their data.",
+         "In the order in which they were stored, as events; without their data unless `data` is "
+         "true.",
          "A page of messages.", "IndexedMessageList", "IndexedMessageLine");
+const struct operation operation_message = {
+    .id = "message",
+    .tag = "Reading",
+    .summary = "One message, by its place",
+    .description = "It needs no index. With one, `refers_to` has the messages that it refers to, "
+                   "`unresolved` the ids that no message bears, and `referred_by` those that refer "
+                   "to it: at most 100 each, without their data.",
+    .answer = "Its event with its data.",
+    .kind = OPERATION_MESSAGE,
+    .has_etag = true,
+    .answers = ANSWERS({"application/json", "OneMessage"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED) | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE),
+    .id_description = "Its stream and sequence, as a receipt has them."};
 const struct operation operation_threads =
     VIEW("threads", "threads", "The threads, and who wrote in them", "In the order of their names.",
          "A page of threads.", "ThreadList", "ThreadLine");

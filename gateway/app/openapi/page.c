@@ -5,8 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sodium.h>
-
+#include "etag.h"
 #include "negotiate.h"
 #include "problem.h"
 
@@ -64,34 +63,6 @@ static void write_html(struct parley_buffer *out, const char *title, page_html_f
 
 /* ---- answers ---- */
 
-bool page_is_known(const struct http_request *request, const char *etag) {
-    const char *known = http_request_header(request, "If-None-Match");
-    return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
-}
-
-/* Weak: the compressed page is another sequence of bytes. */
-static void write_etag(struct parley_bytes text, char out[40]) {
-    unsigned char digest[16];
-    char hex[2 * sizeof digest + 1];
-    crypto_generichash(digest, sizeof digest, (const unsigned char *)text.data, text.length, NULL,
-                       0);
-    sodium_bin2hex(hex, sizeof hex, digest, sizeof digest);
-    snprintf(out, 40, "W/\"%s\"", hex);
-}
-
-static void respond(struct http_request *request, const char *type, struct parley_bytes text) {
-    char etag[40];
-    write_etag(text, etag);
-    http_header(request, "ETag", etag);
-    http_header(request, "Cache-Control", "no-cache");
-    if (page_is_known(request, etag)) {
-        http_respond(request, 304, NULL, (struct parley_bytes){0});
-        return;
-    }
-    http_compress(request);
-    http_respond(request, 200, type, text);
-}
-
 void page_serve(struct http_request *request, const char *title, page_html_fn *html,
                 page_json_fn *json, const void *subject) {
     static const char *const offers[] = {"application/json", "text/html", NULL};
@@ -113,8 +84,9 @@ void page_serve(struct http_request *request, const char *title, page_html_fn *h
         parley_buffer_char(&text, '\n');
     }
     if (parley_buffer_status(&text) == PARLEY_OK) {
-        respond(request, form == 1 ? "text/html; charset=utf-8" : "application/json",
-                parley_buffer_bytes(&text));
+        etag_respond(request, "no-cache",
+                     form == 1 ? "text/html; charset=utf-8" : "application/json",
+                     parley_buffer_bytes(&text));
     } else {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
     }

@@ -20,6 +20,3 @@ void page_serve(struct http_request *request, const char *title, page_html_fn *h
 void page_text(struct parley_buffer *out, struct parley_bytes text);
 /* Appends a line of Markdown as HTML: text with code between backquotes. */
 void page_prose(struct parley_buffer *out, const char *markdown);
-
-/* Whether If-None-Match, which may be a list or "*", has this ETag. */
-bool page_is_known(const struct http_request *request, const char *etag);

@@ -6,7 +6,7 @@
 
 #include <sodium.h>
 
-#include "page.h"
+#include "etag.h"
 
 void kept_page_init(struct kept_page *page) {
     for (size_t i = 0; i < CODING_COUNT; i++) {
@@ -49,7 +49,7 @@ void kept_page_respond(struct http_request *request, const char *content_type,
     http_header(request, "ETag", etag);
     /* Another version may answer differently: cache it, but revalidate. */
     http_header(request, "Cache-Control", "no-cache");
-    if (page_is_known(request, etag)) {
+    if (etag_is_known(request, etag)) {
         http_respond(request, 304, NULL, (struct parley_bytes){0});
         return;
     }

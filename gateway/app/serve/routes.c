@@ -65,6 +65,12 @@ static void serve_message_list(struct services *services, struct http_request *r
     serve_view(services, request, "messages", variable->protocol);
 }
 
+static void serve_message(struct services *services, struct http_request *request,
+                          const struct variable *variable) {
+    index_lists_serve_one(services->index_lists, request, variable->protocol, variable->id,
+                          own_agent(services, request));
+}
+
 static void serve_threads(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     serve_view(services, request, "threads", variable->protocol);
@@ -336,6 +342,7 @@ static const struct route routes[] = {
           .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
+    ROUTE("/v1/{protocol}/messages/{id}", READ, message, .get = serve_message, .is_json = true),
     ROUTE("/v1/{protocol}/threads", READ, threads, .get = serve_threads),
     ROUTE("/v1/{protocol}/senders", READ, senders, .get = serve_senders),
     ROUTE("/v1/trace", READ_ANY, trace, .get = serve_trace),

@@ -454,8 +454,12 @@ static enum parley_status build(struct worker *worker) {
                                                         .budget = gateway->budget,
                                                         .limits = gateway->limits};
     worker->services.artifacts.checkpoints = &worker->services.checkpoints;
-    PARLEY_TRY(index_lists_create(worker->options.index_service, gateway->reactor,
-                                  gateway->configuration->channels, &worker->services.index_lists));
+    const struct index_lists_options lists = {.service = worker->options.index_service,
+                                              .reactor = gateway->reactor,
+                                              .jetstream = gateway->jetstream,
+                                              .schemas = gateway->schemas,
+                                              .channels = gateway->configuration->channels};
+    PARLEY_TRY(index_lists_create(&lists, &worker->services.index_lists));
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};

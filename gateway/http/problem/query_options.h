@@ -8,7 +8,7 @@
 
 #include "query_problem.h"
 
-enum { QUERY_OPTIONS_MAX = 16 };
+enum { QUERY_OPTIONS_MAX = 24 };
 
 /* `number`: of the option's row.  Owns: the value is borrowed from the request.
  * Returns: whether the option can have this value. */

@@ -4,6 +4,8 @@
 /* The types of JetStream's interface; the functions are in jetstream.h and the headers that it
  * includes. Everything is called on the reactor's thread, and so are all callbacks. */
 
+#include <string.h>
+
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
@@ -235,19 +237,33 @@ typedef void jetstream_info_fn(void *context, const struct jetstream_stream_info
 
 /* ---- reading ---- */
 
+struct jetstream_header {
+    const char *name, *value; /* value NULL: the message has none of that name */
+};
+
 /* A message as stored in the stream.  Owns: borrowed for the call. */
 struct jetstream_stored {
     uint64_t sequence;
     int64_t time_ns; /* of storage, Unix time */
     const char *subject;
     struct parley_bytes payload;
-    const struct bus_message *message; /* for jetstream_stored_header; NULL if it has no headers */
+    const struct bus_message
+        *message; /* for jetstream_stored_header; NULL if it has no headers … */
+    const struct jetstream_header
+        *known; /* … or these alone are known, up to a NULL name; or NULL */
 };
 /* Returns: NULL when the message has no such header.  Owns: borrowed, like the message. The headers
  * are parsed by the first call. */
 static inline const char *jetstream_stored_header(const struct jetstream_stored *stored,
                                                   const char *name) {
-    return stored->message != NULL ? bus_message_header(stored->message, name) : NULL;
+    const struct jetstream_header *known = stored->known;
+    if (stored->message != NULL) {
+        return bus_message_header(stored->message, name);
+    }
+    while (known != NULL && known->name != NULL && strcmp(known->name, name) != 0) {
+        known++;
+    }
+    return known != NULL ? known->value : NULL;
 }
 
 struct jetstream_start {
