@@ -64,6 +64,7 @@ struct index_keeper {
     struct reactor_timer look, commit, prune;
     pthread_t thread;
     bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
+    atomic_int state;                      /* enum index_state */
     atomic_bool is_known;
     atomic_ullong lag, bytes;
     int lock_fd;
@@ -90,8 +91,12 @@ static void on_failure(struct index_keeper *keeper, const char *why) {
     reactor_timer_clear(keeper->reactor, &keeper->prune);
     atomic_store(&keeper->is_known, false);
     if (is_damaged && index_file_set_aside(keeper->options.folder)) {
+        atomic_store(&keeper->state, INDEX_REMADE);
         log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", "the file is damaged")));
-    } else if (!keeper->has_failed) {
+        return;
+    }
+    atomic_store(&keeper->state, INDEX_UNWRITABLE);
+    if (!keeper->has_failed) {
         keeper->has_failed = true;
         log_event(LOG_INDEX_FAILED, LOG_FIELDS(LOG_TEXT("why", why)));
     }
@@ -108,7 +113,11 @@ static bool open_store(struct index_keeper *keeper) {
         return false;
     }
     keeper->has_failed = false;
+    if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
+        atomic_store(&keeper->state, INDEX_KEPT);
+    }
     if (is_new) {
+        atomic_store(&keeper->state, INDEX_REMADE);
         log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", error)));
     }
     return true;
@@ -210,6 +219,9 @@ static void note_progress(struct index_keeper *keeper) {
     }
     atomic_store(&keeper->lag, lag);
     atomic_store(&keeper->is_known, is_known);
+    if (is_known && lag == 0 && atomic_load(&keeper->state) == INDEX_REMADE) {
+        atomic_store(&keeper->state, INDEX_KEPT);
+    }
 }
 
 /* The stream is read from where its rows end. */
@@ -477,7 +489,8 @@ void index_keeper_destroy(struct index_keeper *keeper) {
 }
 
 struct index_progress index_keeper_progress(const struct index_keeper *keeper) {
-    return (struct index_progress){.is_known = atomic_load(&keeper->is_known),
+    return (struct index_progress){.state = (enum index_state)atomic_load(&keeper->state),
+                                   .is_known = atomic_load(&keeper->is_known),
                                    .lag = atomic_load(&keeper->lag),
                                    .bytes = atomic_load(&keeper->bytes)};
 }

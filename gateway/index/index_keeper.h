@@ -20,8 +20,15 @@ struct index_keeper_options {
     uint64_t bytes_max; /* of the file; beyond it the oldest messages go */
 };
 
+enum index_state {
+    INDEX_KEPT,
+    INDEX_UNWRITABLE, /* its file cannot be used: it is tried again every two seconds */
+    INDEX_REMADE,     /* its file was damaged or of another version, and does not have all so far */
+};
+
 /* What it has done so far.  Threads: any. */
 struct index_progress {
+    enum index_state state;
     bool is_known;  /* the streams were looked at, and the file is there */
     uint64_t lag;   /* messages that the streams hold and the index does not, about */
     uint64_t bytes; /* of the file */

@@ -34,6 +34,10 @@ async function list(server, path) {
   assert.equal(answer.status, 200, answer.text);
   return answer;
 }
+async function indexCheck(server) {
+  const { json } = await get(server, '/readyz', { headers: { accept: 'application/json' } });
+  return json.checks.find(({ name }) => name === 'index');
+}
 const idsOf = (answer) => answer.json.items.map(({ id }) => id);
 
 describe('without an index', () => {
@@ -171,6 +175,17 @@ describe('an index', () => {
     assertProblem(await get(server, '/v1/vlp/messages', { headers: { accept: 'text/html' } }), 406, 'not-acceptable');
   });
 
+  it('is in the list of protocols, each view with its parameters', async () => {
+    const { views } = (await get(server, '/v1/protocols/vlp')).json;
+    assert.deepEqual(views.map(({ name, address }) => [name, address]), [
+      ['messages', '/v1/vlp/messages'], ['threads', '/v1/vlp/threads'], ['senders', '/v1/vlp/senders'],
+    ]);
+    assert.ok(views[0].parameters.includes('refers_to'));
+    for (const { address, parameters } of views) {
+      assert.equal((await get(server, `${address}?${parameters.at(-1)}=1`)).status, 200);
+    }
+  });
+
   it('has a file that no other user may read', () => {
     assert.equal(statSync(join(data, 'index.sqlite')).mode & 0o777, 0o600);
   });
@@ -193,6 +208,7 @@ describe('an index', () => {
       assert.equal(found.json.items.length, 22);
     }
     assert.ok(existsSync(`${file}.bad`));
+    await until('it is whole again, and /readyz says so', async () => (await indexCheck(server)).status === 'ok');
     assert.equal(server.logged('index.rebuilt').length, 1);
   });
 

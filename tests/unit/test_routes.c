@@ -250,6 +250,11 @@ void index_lists_serve_one(struct index_lists *lists, struct http_request *reque
     snprintf(request->served, sizeof request->served, "message %s %s", protocol->name, place);
 }
 
+struct index_progress index_keeper_progress(const struct index_keeper *keeper) {
+    (void)keeper;
+    return (struct index_progress){.state = INDEX_REMADE};
+}
+
 void agents_serve(struct agents *agents, const struct limits *limits, struct http_request *request,
                   const struct parley_protocol *protocol, const char *name, const char *own) {
     (void)agents;
@@ -1123,6 +1128,18 @@ static void test_it_is_ready_once_the_halts_were_read(void **state) {
     halt_set_destroy(set);
 }
 
+static void test_an_index_that_is_made_again_is_said(void **state) {
+    (void)state;
+    struct jetstream jetstream = {.is_ready = true};
+    struct services services = {.gateway = {.jetstream = &jetstream, .configuration = &no_options}};
+    struct http_request request;
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    assert_string_equal(request.body, "ready\n");
+    services.index_keeper = (const struct index_keeper *)(const void *)&services;
+    check(&services, &(struct row){"GET", "/readyz", 200, NULL}, &request);
+    assert_non_null(strstr(request.body, "but: the index was damaged"));
+}
+
 static void test_health_has_a_reason_for_each_check(void **state) {
     (void)state;
 #define NATS(status) "{\"name\":\"nats\",\"status\":\"" status "\",\"version\":\"2.10.27\""
@@ -1137,20 +1154,20 @@ static void test_health_has_a_reason_for_each_check(void **state) {
     } rows[] = {
         {{.is_ready = true},
          .status = 200,
-         .checks =
-             OK("draining") "," NATS("ok") "}"
-                                           "," OK("workers") "," OK("streams") "," OK("halts")},
+         .checks = OK("draining") "," NATS("ok") "}"
+                                                 "," OK("workers") "," OK("streams") "," OK(
+                                                     "halts") "," OK("index")},
         {{.is_ready = true, .remark = "stream VLP is full"},
          .status = 200,
-         .checks = OK("draining") "," NATS("ok") "}"
-                                                 "," OK("workers") "," SAYS(
-                                                     "streams", "degraded",
-                                                     "stream VLP is full") "," OK("halts")},
+         .checks = OK("draining") "," NATS(
+             "ok") "}"
+                   "," OK("workers") "," SAYS("streams", "degraded", "stream VLP is full") "," OK(
+                       "halts") "," OK("index")},
         {{.is_patient = true, .trouble = "NATS is away"},
          .status = 200,
          .checks = OK("draining") "," NATS("degraded") ",\"reason\":\"NATS is away\"}"
                                                        "," OK("workers") "," OK("streams") "," OK(
-                                                           "halts")},
+                                                           "halts") "," OK("index")},
         {{.trouble = "NATS is away"},
          .away_count = 2,
          .status = 503,
@@ -1303,6 +1320,7 @@ int main(void) {
         cmocka_unit_test(test_it_is_not_ready_while_a_stream_cannot_be_used_and_says_which),
         cmocka_unit_test(test_it_is_ready_while_one_stream_is_full_and_says_which),
         cmocka_unit_test(test_it_is_ready_once_the_halts_were_read),
+        cmocka_unit_test(test_an_index_that_is_made_again_is_said),
         cmocka_unit_test(test_health_has_a_reason_for_each_check),
         cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
         cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),

@@ -5,6 +5,8 @@
 
 #include "describe.h"
 
+#include "index_view.h"
+
 const char describe_gateway_title[] = "GW: every protocol";
 
 /* ---- paths and hints of a rule's places, each once ---- */
@@ -104,6 +106,25 @@ static void append_links(struct parley_buffer *out, const struct parley_protocol
     parley_buffer_char(out, '}');
 }
 
+/* The views of an index, if the server keeps one. */
+static void append_views(struct parley_buffer *out, const struct parley_protocol *protocol) {
+    const char *between = "";
+    parley_buffer_text(out, ",\"views\":[");
+    for (const struct index_view *view = index_views; view->name != NULL; view++) {
+        if (view->is_of_all || view->is_of_one) {
+            continue;
+        }
+        parley_buffer_format(out, "%s{\"name\":\"%s\",\"address\":\"/v1/%s/%s\",\"parameters\":[",
+                             between, view->name, protocol->name, view->name);
+        for (size_t i = 0; view->options[i].name != NULL; i++) {
+            parley_buffer_format(out, "%s\"%s\"", i > 0 ? "," : "", view->options[i].name);
+        }
+        parley_buffer_text(out, "]}");
+        between = ",";
+    }
+    parley_buffer_char(out, ']');
+}
+
 void describe_protocol(struct parley_buffer *out, const struct parley_protocol *protocol,
                        const struct channel *channel) {
     parley_buffer_char(out, '{');
@@ -122,6 +143,7 @@ void describe_protocol(struct parley_buffer *out, const struct parley_protocol *
     parley_buffer_format(out, ",\"rules\":%zu", protocol->rule_count);
     if (channel != NULL) {
         append_links(out, protocol);
+        append_views(out, protocol);
     }
     parley_buffer_char(out, '}');
 }

@@ -113,14 +113,25 @@ static struct finding ask_halts(const struct services *services, size_t number) 
     return room != HALT_HAS_ROOM && number == is_unread ? full_halts(room) : (struct finding){0};
 }
 
+/* Messages are accepted all the same. */
+static struct finding ask_index(const struct services *services, size_t number) {
+    static const char *const reasons[] = {
+        [INDEX_KEPT] = NULL,
+        [INDEX_UNWRITABLE] = "the index cannot be written; the log says why",
+        [INDEX_REMADE] = "the index was damaged or of another version, and is being made again"};
+    const struct index_keeper *keeper = services->index_keeper;
+    const char *reason = keeper != NULL ? reasons[index_keeper_progress(keeper).state] : NULL;
+    if (number > 0 || reason == NULL) {
+        return (struct finding){0};
+    }
+    return (struct finding){.health = HEALTH_DEGRADED, .prefix = "", .reason = reason};
+}
+
 static const struct {
     const char *name;
     ask_fn *ask;
-} checks[] = {{"draining", ask_draining},
-              {"nats", ask_nats},
-              {"workers", ask_workers},
-              {"streams", ask_streams},
-              {"halts", ask_halts}};
+} checks[] = {{"draining", ask_draining}, {"nats", ask_nats},   {"workers", ask_workers},
+              {"streams", ask_streams},   {"halts", ask_halts}, {"index", ask_index}};
 
 enum { CHECK_COUNT = sizeof checks / sizeof checks[0] };
 

@@ -555,6 +555,7 @@ static int start_workers(struct server *server) {
         .boards = server->boards,
         .fact_ledger = server->fact_ledger,
         .index_service = server->index_service,
+        .index_keeper = server->index_keeper,
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
         .busy_count = &server->busy_count,

@@ -9,6 +9,7 @@
 #include "gateway.h"
 #include "artifacts.h"
 #include "checkpoints.h"
+#include "index_keeper.h"
 #include "index_lists.h"
 #include "mcp.h"
 #include "tasks.h"
@@ -22,6 +23,7 @@ struct services {
     struct streams *streams;
     struct agents *agents;
     struct index_lists *index_lists;
+    const struct index_keeper *index_keeper; /* shared; NULL: no index is kept */
     struct http_server *http;
     const struct describe_pages *pages; /* read-only, shared */
     const struct console *console;      /* as above */

@@ -460,6 +460,7 @@ static enum parley_status build(struct worker *worker) {
                                               .schemas = gateway->schemas,
                                               .channels = gateway->configuration->channels};
     PARLEY_TRY(index_lists_create(&lists, &worker->services.index_lists));
+    worker->services.index_keeper = worker->options.index_keeper;
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};

@@ -40,18 +40,19 @@ struct worker_options {
     int admin_fd;                        /* of --admin-listen; -1: another worker has it, or none */
     struct board *const *boards;         /* shared */
     struct fact_ledger *fact_ledger;     /* shared */
-    struct index_service *index_service; /* shared; NULL: no index is kept */
-    struct budget *budget;               /* shared */
-    struct coding_quota *codings;        /* shared */
-    struct spool_quota *spools;          /* shared */
-    struct object_room *object_room;     /* shared */
-    struct limits *limits;               /* shared */
-    struct halt_set *const *halt_sets;   /* shared: one per protocol; NULL if it halts nothing */
-    struct parley_bytes full_answer;     /* of http_options; shared */
-    struct worker_pool *worker_pool;     /* shared */
-    struct commit *commit;               /* shared; NULL: no answer waits for the disk */
-    struct tokens *tokens;               /* shared, borrowed for the call; NULL for none */
-    struct jwks *jwks; /* likewise; without tokens and these everybody is let in */
+    struct index_service *index_service; /* shared; NULL: no index is kept … */
+    const struct index_keeper *index_keeper; /* … nor is this there */
+    struct budget *budget;                   /* shared */
+    struct coding_quota *codings;            /* shared */
+    struct spool_quota *spools;              /* shared */
+    struct object_room *object_room;         /* shared */
+    struct limits *limits;                   /* shared */
+    struct halt_set *const *halt_sets; /* shared: one per protocol; NULL if it halts nothing */
+    struct parley_bytes full_answer;   /* of http_options; shared */
+    struct worker_pool *worker_pool;   /* shared */
+    struct commit *commit;             /* shared; NULL: no answer waits for the disk */
+    struct tokens *tokens;             /* shared, borrowed for the call; NULL for none */
+    struct jwks *jwks;                 /* likewise; without tokens and these everybody is let in */
     const struct webhook_file *webhooks;   /* NULL: none, or another worker sends to them */
     struct tls_context *tls;               /* shared; NULL: plain HTTP */
     struct figures *figures;               /* what this worker counts */
