@@ -15,7 +15,6 @@
 
 struct parley_message;
 struct parley_option;
-union parley_option_value;
 
 #define PARLEY_FACT_KEYS_MAX 4
 
@@ -101,9 +100,6 @@ struct parley_facts_kind {
     /* Messages on these subjects may have bypassed the gateway, and leave the same facts;
      * NULL-terminated, below the protocol's first token: "tasks.>". NULL if no message can. */
     const char *const *subjects;
-    /* Whether messages on subjects[subject] are read, with these values of protocol->options. NULL:
-     * they are. */
-    bool (*reads)(size_t subject, const union parley_option_value *values);
     /* Without a bucket: route.fact_keys are subjects, on this server, and a fact is the last
      * message that is stored on one. Of a key that consists of a subject, a space and an id the
      * fact is that a message on the subject has this id: its value is the id, and is there also

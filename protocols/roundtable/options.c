@@ -37,10 +37,10 @@ const struct parley_option roundtable_options[] = {
          .maximum = 24 * 3600 * 1000,
          .server = {.help = "How long an agent holds a task without a sign of life: after that "
                             "another agent can take it. Progress, heartbeats, extend and a "
-                            "claim are signs. 0: "
-                            "an agent holds a task permanently. All gateways of a fleet need the "
+                            "claim are signs. 0: an agent holds a task permanently, unless its "
+                            "request or its claim says how long. All gateways of a fleet need the "
                             "same one.",
-                    .fallback = "0"}},
+                    .fallback = "15m"}},
     [ROUNDTABLE_OPTION_TASK_MAX] =
         {.help = {.name = "task-max"},
          .type = PARLEY_OPTION_TIME,

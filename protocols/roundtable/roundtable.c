@@ -63,18 +63,10 @@ static unsigned sender_field(const struct parley_message *message) {
     return ROUNDTABLE_FROM;
 }
 
-enum { PROGRESS_SUBJECT = 2 };
-
-/* Progress leaves no fact but what extends a lease. */
-static bool reads(size_t subject, const union parley_option_value *values) {
-    return subject != PROGRESS_SUBJECT || values[ROUNDTABLE_OPTION_TASK_LEASE].number > 0;
-}
-
 static const struct parley_facts_kind facts = {
     .bucket = "parley_tasks",
     .subjects = (const char *const[]){"tasks.>", "events.task.claimed", "events.task.progress",
                                       "results.>", NULL},
-    .reads = reads,
     .mode = &roundtable_options[ROUNDTABLE_OPTION_LIFECYCLE],
     .decide = roundtable_decide,
 };

@@ -239,11 +239,12 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       const agent = `e-${revision}`;
       await sendTask(its.parley, taskRequest('security.scan', { to: agent }));
       const { task: { id }, attempt, lease } = await accepted(client, 'next_task', { agent, wait: 300 });
-      assert.deepEqual([attempt, lease.until], [1, null]);
+      assert.deepEqual([attempt, Date.parse(lease.until) > Date.now()], [1, true]);
       const report = { task: id, kind: 'extend' };
       const stranger = await refused(client, 'report', { agent: 'another', ...report });
       assert.deepEqual([stranger.type, stranger.holder], ['/problems/not-holder', agent]);
-      assert.deepEqual(await accepted(client, 'report', { agent, ...report, payload: {} }), { attempt: 1 });
+      const kept = await accepted(client, 'report', { agent, ...report, payload: {} });
+      assert.deepEqual([kept.attempt, kept.until >= lease.until], [1, true]);
       const extended = await accepted(client, 'report', { agent, ...report, payload: { lease: 3600 } });
       assert.ok(Date.parse(extended.until) > Date.now(), extended.until);
       const release = { agent, task: id, kind: 'release' };

@@ -294,7 +294,7 @@ describe('an agent that asks for several at once', () => {
     for (const { task, claim, attempt, deadline, lease } of first.items) {
       assert.deepEqual([claim.type, claim.duplicate, attempt], ['task.claimed', false, 1]);
       assert.equal(Date.parse(deadline), Math.floor(Date.parse(task.timestamp) / 1000 + 3600) * 1000);
-      assert.deepEqual(lease, { until: null, extend: `/v1/roundtable/tasks/${task.id}/extend` });
+      assert.deepEqual(lease, { until: claim.until, extend: `/v1/roundtable/tasks/${task.id}/extend` });
       const { state, holder } = (await get(its.parley, `/v1/roundtable/tasks/${task.id}`)).json;
       assert.deepEqual([state, holder], ['claimed', 'galahad']);
     }

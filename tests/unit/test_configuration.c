@@ -220,7 +220,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"escalate\": false,\n"
                                     "  \"on-halt\": \"refuse\",\n"
                                     "  \"lifecycle\": \"on\",\n"
-                                    "  \"task-lease\": \"0\",\n"
+                                    "  \"task-lease\": \"15m\",\n"
                                     "  \"task-max\": \"1d\",\n"
                                     "  \"task-attempts\": 3,\n"
                                     "  \"checkpoints-keep\": 8,\n"

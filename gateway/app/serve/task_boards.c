@@ -13,12 +13,6 @@ static uint64_t value_of(const struct configuration *configuration, const struct
     return option != NULL ? configuration_values(configuration, channel)[option - first].number : 0;
 }
 
-bool task_boards_have_leases(const struct configuration *configuration,
-                             const struct channel *channel) {
-    const struct parley_task_kind *kind = channel->protocol->tasks;
-    return kind != NULL && value_of(configuration, channel, kind->lease) > 0;
-}
-
 enum parley_status task_boards_create(const struct configuration *configuration,
                                       struct board ***out) {
     const struct channel *channels = configuration->channels;

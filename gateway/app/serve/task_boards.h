@@ -13,8 +13,5 @@ struct board;
  * the caller destroys once no reactor runs. */
 enum parley_status task_boards_create(const struct configuration *configuration,
                                       struct board ***out) PARLEY_MUST_CHECK;
-/* Whether agents hold the tasks of this protocol for a limited time. */
-bool task_boards_have_leases(const struct configuration *configuration,
-                             const struct channel *channel);
 /* NULL is allowed. */
 void task_boards_destroy(struct board **boards);

@@ -395,7 +395,7 @@ static enum parley_status create_enders(struct worker *worker) {
     for (size_t i = 0; worker->options.keeps_facts && i < parley_protocol_count(); i++) {
         const struct channel *channel = &gateway->configuration->channels[i];
         struct board *board = worker->services.tasks.boards[i];
-        if (board != NULL && task_boards_have_leases(gateway->configuration, channel)) {
+        if (board != NULL) {
             PARLEY_TRY(
                 task_ender_create(gateway, channel->protocol, board, &worker->task_enders[i]));
         }

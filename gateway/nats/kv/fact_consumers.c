@@ -474,9 +474,6 @@ static enum parley_status open_all(struct fact_consumers *consumers) {
     const struct parley_facts_kind *facts = its->channel->protocol->facts;
     for (size_t i = 0; its->channel->fact_subjects[i] != NULL && i < CONSUMERS_MAX; i++) {
         char *durable = consumers->durables[consumers->count];
-        if (facts->reads != NULL && !facts->reads(i, its->values)) {
-            continue;
-        }
         name_durable(facts->bucket, facts->subjects[i], i == 0, durable);
         const struct shared_consumer_options options = {.stream = its->channel->stream,
                                                         .durable = durable,
