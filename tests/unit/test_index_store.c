@@ -15,6 +15,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -24,6 +25,7 @@
 
 #include "index_message.h"
 #include "lib/random.h"
+#include "lib/rounds.h"
 
 enum { MESSAGE_COUNT = 1500, STREAMS = 4 };
 
@@ -216,6 +218,17 @@ static void test_tables_are_the_same_in_batches_of_any_size(void **state) {
     free(wanted);
 }
 
+static void kill_while_adding(struct world *world, size_t end, size_t batch) {
+    const pid_t child = fork();
+    if (child == 0) {
+        add_messages(world, open_store(), end, batch);
+        raise(SIGKILL);
+    }
+    int status;
+    assert_int_equal(waitpid(child, &status, 0), child);
+    assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+}
+
 /* What was not committed is read again. */
 static void test_tables_are_the_same_after_restarts_and_kills(void **state) {
     char *wanted = tables_of(*state, MESSAGE_COUNT, 100);
@@ -225,17 +238,22 @@ static void test_tables_are_the_same_after_restarts_and_kills(void **state) {
         index_store_close(store);
     }
     for (size_t end = 700; end < MESSAGE_COUNT; end += 400) {
-        const pid_t child = fork();
-        if (child == 0) {
-            struct index_store *store = open_store();
-            add_messages(*state, store, end, 64);
-            raise(SIGKILL);
-        }
-        int status;
-        assert_int_equal(waitpid(child, &status, 0), child);
-        assert_true(WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
+        kill_while_adding(*state, end, 64);
     }
     char *tables = tables_of(*state, MESSAGE_COUNT, 64);
+    assert_string_equal(tables, wanted);
+    free(tables);
+    free(wanted);
+}
+
+/* As the two above, with 100,000 messages where it is thorough. */
+static void test_tables_of_many_messages_are_the_same(void **state) {
+    const size_t count = test_rounds(MESSAGE_COUNT);
+    char *wanted = tables_of(*state, count, 5000);
+    for (size_t part = 1; part < 4; part++) {
+        kill_while_adding(*state, part * count / 4, 7);
+    }
+    char *tables = tables_of(*state, count, 7);
     assert_string_equal(tables, wanted);
     free(tables);
     free(wanted);
@@ -392,6 +410,55 @@ static void test_one_process_at_a_time_has_the_lock(void **state) {
     close(second);
 }
 
+/* ---- a full disk ---- */
+
+/* Adds messages in batches until one cannot be written.  Returns: how many were offered. */
+static size_t add_until_failure(struct world *world, struct index_store *store) {
+    struct index_place places[STREAMS];
+    struct parley_buffer text;
+    enum parley_status status = PARLEY_OK;
+    size_t number = 0;
+    parley_buffer_init(&text);
+    find_places(store, places);
+    for (; status == PARLEY_OK && number < MESSAGE_COUNT; number++) {
+        struct jetstream_stored stored;
+        struct index_row row;
+        message_at(number, &text, &stored);
+        assert_int_equal(index_reader_read(&world->readers[number % STREAMS],
+                                           places[number % STREAMS].number, &stored, &row),
+                         PARLEY_OK);
+        status = index_store_add(store, &row);
+        if (status == PARLEY_OK && index_store_pending(store) >= 50) {
+            status = index_store_commit(store);
+        }
+    }
+    parley_buffer_finish(&text);
+    assert_int_equal(status, PARLEY_E_IO);
+    return number;
+}
+
+/* What was committed before stays, and the rest is read again once there is room. */
+static void test_a_full_disk_is_no_damage(void **state) {
+    enum { ROOM = 512 * 1024 };
+    struct rlimit before;
+    char *wanted = tables_of(*state, MESSAGE_COUNT, 100);
+    struct index_store *store = open_store();
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_true(signal(SIGXFSZ, SIG_IGN) != SIG_ERR);
+    const struct rlimit full = {.rlim_cur = ROOM, .rlim_max = before.rlim_max};
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &full), 0);
+    const size_t offered = add_until_failure(*state, store);
+    const bool is_damaged = index_store_is_damaged(store);
+    index_store_close(store);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_false(is_damaged);
+    assert_in_range(offered, 50, MESSAGE_COUNT - 1);
+    char *tables = tables_of(*state, MESSAGE_COUNT, 100);
+    assert_string_equal(tables, wanted);
+    free(tables);
+    free(wanted);
+}
+
 /* ---- limits ---- */
 
 static void test_long_ids_are_kept_as_their_digests_and_many_references_are_cut(void **state) {
@@ -444,12 +511,14 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_tables_are_the_same_in_batches_of_any_size),
         TEST(test_tables_are_the_same_after_restarts_and_kills),
+        TEST(test_tables_of_many_messages_are_the_same),
         TEST(test_pruned_rows_are_gone_and_later_ones_stay),
         TEST(test_a_stream_that_was_created_again_begins_again),
         TEST(test_a_foreign_file_is_set_aside),
         TEST(test_a_file_of_another_version_or_program_is_set_aside),
         TEST(test_a_damaged_page_is_noticed),
         TEST(test_one_process_at_a_time_has_the_lock),
+        TEST(test_a_full_disk_is_no_damage),
         TEST(test_long_ids_are_kept_as_their_digests_and_many_references_are_cut),
     };
     void *world = NULL;
