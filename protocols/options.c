@@ -7,6 +7,7 @@
 #include <math.h>
 #include <string.h>
 
+#include <parley/dialect.h>
 #include <parley/message.h>
 
 #include "text.h"
@@ -43,7 +44,62 @@ static const struct parley_option agent = {
     .value_name = "NAME",
     .is_text = text_is_agent};
 
+static const struct parley_option dialect = {
+    .help = {"dialect",
+             "The dialect in which programs send these messages: they are translated to the "
+             "contract's before they are checked, and the answer says so.",
+             "the name of one of the protocol's dialects",
+             "{\"type\":\"string\",\"pattern\":\"^[a-z0-9-]+$\"}"},
+    .type = PARLEY_OPTION_TEXT,
+    .value_name = "NAME",
+    .is_of_dialects = true};
+
+/* ---- dialects ---- */
+
+const struct parley_dialect *parley_dialect_find(const struct parley_protocol *protocol,
+                                                 struct parley_bytes name) {
+    const struct parley_dialect *at = protocol->dialects;
+    while (at != NULL && at->name != NULL && !parley_bytes_equal(name, parley_bytes_of(at->name))) {
+        at++;
+    }
+    return at != NULL && at->name != NULL ? at : NULL;
+}
+
+void parley_dialects_describe(const struct parley_protocol *protocol, struct parley_buffer *out) {
+    const struct parley_dialect *at = protocol->dialects;
+    if (at == NULL) {
+        parley_buffer_format(out, "left out: %s has no dialects", protocol->name);
+        return;
+    }
+    for (; at->name != NULL; at++) {
+        parley_buffer_format(out, "%s%s", at == protocol->dialects ? "" : " or ", at->name);
+    }
+}
+
 /* ---- which there are ---- */
+
+/* Whether an earlier protocol has an option of that name, too: two that one request never has. */
+static bool is_named_before(const struct parley_option *option, size_t protocol) {
+    for (size_t i = 0; i < protocol; i++) {
+        const struct parley_option *at = parley_protocols[i]->options;
+        for (; at != NULL && at->help.name != NULL; at++) {
+            if (at->help.does != NULL && strcmp(at->help.name, option->help.name) == 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Those that parley has for protocols that need them. */
+static const struct parley_option *own_at(const struct parley_protocol *protocol, size_t number) {
+    if (protocol == NULL || protocol->sender_field == NULL) {
+        if (number-- == 0) {
+            return &agent;
+        }
+    }
+    return number == 0 && (protocol == NULL || protocol->dialects != NULL) ? &dialect : NULL;
+}
 
 const struct parley_option *parley_option_at(const struct parley_protocol *protocol,
                                              size_t number) {
@@ -51,12 +107,13 @@ const struct parley_option *parley_option_at(const struct parley_protocol *proto
         const bool is_meant = protocol == NULL || protocol == parley_protocols[i];
         const struct parley_option *at = is_meant ? parley_protocols[i]->options : NULL;
         for (; at != NULL && at->help.name != NULL; at++) {
-            if (at->help.does != NULL && number-- == 0) {
+            const bool is_new = protocol != NULL || !is_named_before(at, i);
+            if (at->help.does != NULL && is_new && number-- == 0) {
                 return at;
             }
         }
     }
-    return number == 0 && (protocol == NULL || protocol->sender_field == NULL) ? &agent : NULL;
+    return own_at(protocol, number);
 }
 
 /* Returns: NULL: no protocol has it. */
@@ -71,15 +128,24 @@ static const struct parley_option *find(const struct parley_protocol *protocol, 
 }
 
 /* Those that concern messages of every protocol come first. */
-static const struct parley_option *find_any(const char *name) {
-    return strcmp(name, stamp.help.name) == 0        ? &stamp
-           : strcmp(name, fix.help.name) == 0        ? &fix
-           : strcmp(name, violations.help.name) == 0 ? &violations
-                                                     : find(NULL, name);
+static const struct parley_option *find_any(const struct parley_protocol *protocol,
+                                            const char *name) {
+    if (strcmp(name, stamp.help.name) == 0) {
+        return &stamp;
+    }
+    if (strcmp(name, fix.help.name) == 0) {
+        return &fix;
+    }
+    if (strcmp(name, violations.help.name) == 0) {
+        return &violations;
+    }
+    const struct parley_option *its = protocol != NULL ? find(protocol, name) : NULL;
+    return its != NULL ? its : find(NULL, name);
 }
 
-const struct parley_option_help *parley_option_help(const char *name) {
-    const struct parley_option *option = find_any(name);
+const struct parley_option_help *parley_option_help(const struct parley_protocol *protocol,
+                                                    const char *name) {
+    const struct parley_option *option = find_any(protocol, name);
     return option != NULL ? &option->help : NULL;
 }
 
@@ -142,8 +208,11 @@ static bool read_moment(const struct parley_option *option, const char *value, i
     return now == 0 || *out <= (uint64_t)now + option->maximum;
 }
 
-static bool read(const struct parley_option *option, const char *value, int64_t now,
-                 union parley_option_value *out) {
+static bool read(const struct parley_option *option, const struct parley_protocol *protocol,
+                 const char *value, int64_t now, union parley_option_value *out) {
+    if (option == &dialect) {
+        return protocol == NULL || parley_dialect_find(protocol, parley_bytes_of(value)) != NULL;
+    }
     switch (option->type) {
     case PARLEY_OPTION_SWITCH:
         out->is_on = strcmp(value, "true") == 0;
@@ -180,13 +249,13 @@ enum parley_option_result parley_options_set(struct parley_options *options,
                                              const struct parley_protocol *protocol,
                                              const char *name, const char *value,
                                              const char **out_wants) {
-    const struct parley_option *option = find_any(name);
+    const struct parley_option *option = find_any(protocol, name);
     union parley_option_value read_value = {.number = 0};
     if (option == NULL) {
         return PARLEY_OPTION_UNKNOWN;
     }
     *out_wants = option->help.wants;
-    if (!read(option, value, options->now_seconds, &read_value)) {
+    if (!read(option, protocol, value, options->now_seconds, &read_value)) {
         return PARLEY_OPTION_INVALID;
     }
     union parley_option_value *place = place_of(options, protocol, option);
@@ -198,6 +267,9 @@ enum parley_option_result parley_options_set(struct parley_options *options,
         options->has_short_violations = read_value.number != 0;
     } else if (option == &agent) {
         options->agent = read_value.text;
+    } else if (option == &dialect) {
+        options->dialect =
+            protocol != NULL ? parley_dialect_find(protocol, parley_bytes_of(value)) : NULL;
     } else if (place != NULL) {
         *place = read_value;
     }
@@ -241,7 +313,7 @@ void parley_options_read_headers(struct parley_options *options,
     for (size_t i = 0; rows != NULL && rows[i].help.name != NULL; i++) {
         const char *text = rows[i].header != NULL ? header(context, rows[i].header) : NULL;
         union parley_option_value value = {.number = 0};
-        if (text != NULL && read(&rows[i], text, options->now_seconds, &value)) {
+        if (text != NULL && read(&rows[i], protocol, text, options->now_seconds, &value)) {
             options->values[i] = value;
         }
     }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Reads --subject-prefix and derives the names that follow from it. */
+/* Reads --subject-prefix, derives the names that follow from it, and reads --dialect. */
 
 #include "channel.h"
 
@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <parley/dialect.h>
 #include <parley/objects.h>
 
 enum {
@@ -304,6 +305,46 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
         PARLEY_TRY(name_objects(&channels[i], arena));
     }
     *out = channels;
+    return PARLEY_OK;
+}
+
+/* Names the dialects that there are. */
+static enum parley_status refuse_dialect(char error[CHANNEL_ERROR_MAX],
+                                         const struct assignment *assignment,
+                                         const struct parley_protocol *protocol) {
+    struct parley_buffer known;
+    parley_buffer_init(&known);
+    parley_dialects_describe(protocol, &known);
+    const enum parley_status status = refuse(error, "there is no dialect '%.*s': it must be %.*s",
+                                             assignment->token, parley_buffer_bytes(&known));
+    parley_buffer_finish(&known);
+    return status;
+}
+
+enum parley_status channels_set_dialects(const char *dialects, const struct channel *channels,
+                                         char error[CHANNEL_ERROR_MAX]) {
+    while (dialects != NULL) {
+        const struct parley_bytes whole = {dialects, strcspn(dialects, ",")};
+        struct assignment assignment;
+        if (!take_assignment(&dialects, &assignment)) {
+            return refuse(error, "'%.*s' is not PROTOCOL=NAME, such as roundtable=knights%.*s",
+                          whole, PARLEY_BYTES(""));
+        }
+        const struct parley_protocol *protocol = parley_protocol_find(assignment.protocol);
+        if (protocol == NULL) {
+            return refuse(error, "unknown protocol '%.*s' in '%.*s' (parley protocols lists them)",
+                          assignment.protocol, whole);
+        }
+        struct channel *channel = (struct channel *)channel_find(channels, protocol);
+        if (channel->dialect != NULL) {
+            return refuse(error, "%.*s already has a dialect and cannot also have '%.*s'",
+                          assignment.protocol, assignment.token);
+        }
+        channel->dialect = parley_dialect_find(protocol, assignment.token);
+        if (channel->dialect == NULL) {
+            return refuse_dialect(error, &assignment, protocol);
+        }
+    }
     return PARLEY_OK;
 }
 

@@ -30,6 +30,8 @@ struct channel {
     const char *review_subjects; /* of messages to be reviewed: vlp.review.> */
     const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL if it has
                                   no objects */
+    const struct parley_dialect *dialect; /* of requests that name none, and of what is published
+                                             straight to NATS; NULL: none */
     const char *absence; /* the consequence when the stream does not exist; NULL: it is created */
 };
 
@@ -42,6 +44,11 @@ struct channel {
 enum parley_status channels_create(const char *prefixes, struct parley_arena *arena,
                                    const struct channel **out,
                                    char error[CHANNEL_ERROR_MAX]) PARLEY_MUST_CHECK;
+
+/* Reads "roundtable=knights,supervisor=o" into them.  Returns: PARLEY_E_UNSUPPORTED, with the
+ * reason in `error`. */
+enum parley_status channels_set_dialects(const char *dialects, const struct channel *channels,
+                                         char error[CHANNEL_ERROR_MAX]) PARLEY_MUST_CHECK;
 
 /* Its stream's name in resume tokens. */
 static inline const char *channel_token(const struct channel *channel) {

@@ -57,6 +57,7 @@ struct configuration {
     bool example_config;            /* print a file with every option, and exit */
     uint64_t reactors;              /* 0: one per core */
     uint64_t replicas;
+    const char *dialects;               /* "roundtable=knights,…", or NULL */
     const char *subject_prefixes;       /* "roundtable=fleet-a,…", or NULL */
     uint64_t message_max_bytes;         /* GW-002; 0: the protocol's default */
     uint64_t head_max_bytes;            /* of a request */

@@ -5,7 +5,7 @@
 #include "object_store.h"
 #include "stored_headers.h"
 
-enum { MESSAGE_BYTES_MAX = 64 << 20, HEADER_ID_MAX = 256, NS_A_MS = 1000000 };
+enum { MESSAGE_BYTES_MAX = 64 << 20, HEADER_ID_MAX = 256, NS_A_MS = 1000000, NS_A_S = 1000000000 };
 
 void index_reader_init(struct index_reader *reader, const struct parley_schema *schema,
                        const struct channel *channel) {
@@ -45,10 +45,13 @@ static enum parley_status read_entry(struct index_reader *reader,
     struct parley_message *message = &reader->message;
     const bool has_object = message->protocol->objects != NULL &&
                             jetstream_stored_header(stored, OBJECT_HEADER) != NULL;
-    const struct parley_options options = {.message_bytes_max = MESSAGE_BYTES_MAX,
-                                           .subject_prefix = reader->channel->prefix,
-                                           .stored_subject = stored->subject,
-                                           .has_object = has_object};
+    const struct parley_options options = {
+        .message_bytes_max = MESSAGE_BYTES_MAX,
+        .subject_prefix = reader->channel->prefix,
+        .dialect = reader->channel->dialect,
+        .now_seconds = reader->channel->dialect != NULL ? stored->time_ns / NS_A_S : 0,
+        .stored_subject = stored->subject,
+        .has_object = has_object};
     parley_message_reset(message);
     enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
                                                      &options, (struct parley_position){1, 1});

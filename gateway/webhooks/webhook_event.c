@@ -82,10 +82,13 @@ static enum webhook_writing try_message(const struct webhook *webhook,
                                         struct parley_buffer *out) {
     struct parley_route route;
     struct parley_message *message = source->message;
-    struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
-                                     .subject_prefix = source->channel->prefix,
-                                     .stored_subject = stored->subject,
-                                     .has_object = true};
+    struct parley_options options = {
+        .message_bytes_max = STORED_BYTES_MAX,
+        .subject_prefix = source->channel->prefix,
+        .dialect = source->channel->dialect,
+        .now_seconds = source->channel->dialect != NULL ? stored->time_ns / NS_A_S : 0,
+        .stored_subject = stored->subject,
+        .has_object = true};
     memcpy(options.values, source->values, sizeof options.values);
     if (parley_message_check(message, stored->payload, &parley_codec_json, &options,
                              (struct parley_position){1, 1}) != PARLEY_OK) {
@@ -105,7 +108,7 @@ static enum webhook_writing try_message(const struct webhook *webhook,
     write_route(out, &route);
     if (stored->payload.length <= WEBHOOK_MESSAGE_BYTES_MAX) {
         parley_buffer_text(out, ",\"message\":");
-        parley_buffer_append(out, stored->payload);
+        parley_buffer_append(out, message->dialect != NULL ? message->sent : stored->payload);
     }
     return end(out);
 }

@@ -16,8 +16,9 @@ struct parley_options {
     enum parley_fixing fix;
     bool has_spelling; /* GW-103: for verdicts, which people or programs read before they send */
     bool has_short_violations; /* where there is a fix, a violation has neither hint nor expected */
-    const char *agent;         /* whose message it is, if messages name no sender; or NULL */
-    const char *now;           /* for stamp: RFC 3339 in UTC */
+    const struct parley_dialect *dialect; /* it may be in that one; NULL: it is the contract's */
+    const char *agent; /* whose message it is, if messages name no sender; or NULL */
+    const char *now;   /* for stamp and dialect: RFC 3339 in UTC; dialects do without it */
     int64_t
         now_seconds; /* Unix time, for stamp and for deadlines; 0 if deadlines are not checked */
     const char *fresh_id;       /* for stamp: a new UUID */
@@ -57,7 +58,7 @@ struct parley_message {
     struct parley_arena arena;
     struct parley_options options;
 
-    struct parley_bytes sent; /* borrowed: the bytes in the body */
+    struct parley_bytes sent; /* borrowed: the bytes in the body, or what they were translated to */
     struct parley_bytes text; /* the text that is read: `sent`, or a stamped copy in the arena */
     size_t stamp_offset;      /* where stamp inserted into sent … */
     size_t stamp_length;      /* … and how much */
@@ -69,6 +70,9 @@ struct parley_message {
     bool is_fault_contained; /* GW-001 concerns this message only: its end is known */
     bool is_certain;         /* decode has found the verdict: `findings` are all that there is */
     bool is_escalated;       /* protocol->escalate has changed it */
+    const struct parley_dialect *dialect; /* that it was translated from; NULL: it was not */
+    struct parley_bytes original;         /* borrowed: the bytes in the body, if it was … */
+    struct parley_buffer translation;     /* … private: to this */
     struct parley_value values[PARLEY_FIELDS_MAX]; /* captures, by field */
     unsigned type; /* index into protocol->types, or PARLEY_TYPE_OTHER */
     struct parley_findings findings;
@@ -91,8 +95,9 @@ void parley_message_init(struct parley_message *message, const struct parley_sch
 void parley_message_reset(struct parley_message *message);
 void parley_message_finish(struct parley_message *message);
 
-/* Decodes (and stamps, if asked) and validates `sent`, escalates it (protocol->escalate), and fixes
- * it, if asked; `sent` is then the fixed text.
+/* Decodes `sent`, translates it, if asked (options.dialect), stamps it, if asked, and validates
+ * it, escalates it (protocol->escalate), and fixes
+ * it, if asked; `sent` is then the fixed or the translated text.
  * Afterwards the findings are complete, and the message is valid unless findings.has_error. Owns:
  * `sent` and the texts of `options` are borrowed until the next reset. Returns: PARLEY_OK for
  * invalid messages too; any other status: there is no verdict. */

@@ -46,8 +46,8 @@ struct parley_option_help {
 /* An option of a protocol. One that both the operator and a request can give has the operator's
  * value for requests that do not.  Owns: all text is static. */
 struct parley_option {
-    struct parley_option_help help; /* `name` is unique among all protocols; `does` NULL: requests
-                                       cannot give it */
+    struct parley_option_help help; /* `name` is unique in its protocol, and among all if the
+                                       operator can give it; `does` NULL: requests cannot */
     enum parley_option_type type;
     const char *value_name;                    /* in help texts: "SIDE"; NULL: of a switch */
     const char *const *choices;                /* of a choice; NULL-terminated */
@@ -60,6 +60,8 @@ struct parley_option {
     const char *header;
     unsigned header_types;
 
+    bool is_of_dialects; /* it concerns messages in a dialect alone */
+
     /* The text of `parley serve --help` on --NAME; `help` is NULL if the operator cannot give it.
      */
     struct {
@@ -70,13 +72,14 @@ struct parley_option {
 };
 
 /* The options of requests, besides `stamp` and `fix`, which concern messages of a protocol (NULL:
- * of any): its own, and `agent`, if its messages name no sender. They are numbered from 0. Returns:
- * NULL: there are not so many. */
+ * of any, each name once): its own, `agent`, if its messages name no sender, and `dialect`, if it
+ * has any. They are numbered from 0.  Returns: NULL: there are not so many. */
 const struct parley_option *parley_option_at(const struct parley_protocol *protocol, size_t number);
 
-/* Describes any of them, `stamp` or `fix`, for documents.  Returns: NULL when no option has that
- * name. */
-const struct parley_option_help *parley_option_help(const char *name);
+/* Describes any of them, `stamp` or `fix`, for documents; one that several protocols have as
+ * `protocol` (or NULL) has it.  Returns: NULL when no option has that name. */
+const struct parley_option_help *parley_option_help(const struct parley_protocol *protocol,
+                                                    const char *name);
 
 /* Appends the value as its header says it.  Returns: false: it was not given. */
 bool parley_option_write(const struct parley_option *option, union parley_option_value value,

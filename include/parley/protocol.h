@@ -17,6 +17,7 @@
 
 struct parley_agents;
 struct parley_artifact_kind;
+struct parley_dialect;
 struct parley_index_kind;
 struct parley_message;
 struct parley_notice;
@@ -165,6 +166,8 @@ struct parley_protocol {
     const struct parley_problem *problems;    /* its own; ends with a NULL name; NULL for none */
     const struct parley_option *options; /* its own, at most PARLEY_OPTIONS_MAX (parley/option.h);
                                             ends with a NULL name; NULL for none */
+
+    const struct parley_dialect *dialects; /* parley/dialect.h; a NULL name ends it; NULL: none */
 
     /* These hooks are mandatory. Each has two results: the status tells whether it could run, the
      * message's findings tell whether the sender kept the rules.

@@ -7,7 +7,7 @@
 
 #include <assert.h>
 
-#include "json_canonical.h"
+#include "json_pick.h"
 #include "json_reader.h"
 
 struct search {
@@ -82,25 +82,6 @@ static enum parley_status find(struct parley_message *message, struct search *se
     return json_reader_read_again(message->text, &events, &message->arena);
 }
 
-/* A number, or one of the three names, ends at the first character that cannot continue it. */
-static size_t scalar_length(struct parley_bytes text) {
-    size_t length = 0;
-    while (length < text.length && strchr(",]} \n\r\t", text.data[length]) == NULL) {
-        length++;
-    }
-    return length;
-}
-
-static void append_value(struct parley_buffer *out, struct parley_bytes text) {
-    if (strchr("\"[{", text.data[0]) == NULL) {
-        parley_buffer_append(out, (struct parley_bytes){text.data, scalar_length(text)});
-    } else if (parley_buffer_reserve(out, text.length)) {
-        char *end =
-            json_canonical_copy(text.data, text.data + text.length, out->data + out->length);
-        out->length = (size_t)(end - out->data);
-    }
-}
-
 enum parley_status json_members_append(struct parley_message *message, const char *parent,
                                        const struct json_member *members,
                                        struct parley_buffer *out) {
@@ -111,8 +92,9 @@ enum parley_status json_members_append(struct parley_message *message, const cha
         if (offset > 0) { /* where the message's own brace is, no member can be */
             const char *name = members[i].as != NULL ? members[i].as : members[i].name;
             parley_buffer_format(out, ",\"%s\":", name);
-            append_value(out, (struct parley_bytes){message->text.data + offset,
-                                                    message->text.length - offset});
+            json_pick_append(
+                (struct parley_bytes){message->text.data + offset, message->text.length - offset},
+                out);
         }
     }
     return parley_buffer_status(out);

@@ -5,9 +5,12 @@
 
 #include <parley/message.h>
 
+#include <parley/dialect.h>
+
 #include "findings.h"
 #include "fix.h"
 #include "json_canonical.h"
+#include "json_message.h"
 #include "text.h"
 #include "walk.h"
 
@@ -28,6 +31,8 @@ void parley_message_reset(struct parley_message *message) {
     message->packed_bytes = 0;
     message->is_decoded = message->is_certain = message->has_route = false;
     message->is_fault_contained = message->is_escalated = false;
+    message->dialect = NULL;
+    message->original = (struct parley_bytes){0};
     walk_forget_captures(message);
     message->findings = (struct parley_findings){0};
 }
@@ -35,6 +40,7 @@ void parley_message_reset(struct parley_message *message) {
 void parley_message_finish(struct parley_message *message) {
     parley_arena_finish(&message->arena);
     fix_finish(&message->fixes);
+    parley_buffer_finish(&message->translation);
 }
 
 static enum parley_status refuse(struct parley_message *message, enum parley_gateway_rule rule,
@@ -192,16 +198,18 @@ static enum parley_status escalate(struct parley_message *message) {
                : PARLEY_OK;
 }
 
-static enum parley_status check(struct parley_message *message, struct parley_bytes sent,
-                                const struct parley_codec *codec,
-                                const struct parley_options *options,
-                                struct parley_position origin) {
+/* Reads a message, if it is not too large.  Returns: out_is_refused: it is. */
+static enum parley_status read(struct parley_message *message, struct parley_bytes sent,
+                               const struct parley_codec *codec,
+                               const struct parley_options *options, struct parley_position origin,
+                               bool *out_is_refused) {
     const size_t limit = options->message_bytes_max != 0 ? options->message_bytes_max
                                                          : message->protocol->message_bytes_max;
     if (codec->is_binary && origin.line != PARLEY_IN_BYTES) {
         origin = (struct parley_position){PARLEY_IN_BYTES, 0};
     }
-    if (sent.length > limit) {
+    *out_is_refused = sent.length > limit;
+    if (*out_is_refused) {
         return parley_message_refuse_size(message, limit, origin);
     }
     parley_message_reset(message);
@@ -213,16 +221,55 @@ static enum parley_status check(struct parley_message *message, struct parley_by
     message->codec = codec;
     message->origin = origin;
     message->arena.limit_bytes = sent.length * ARENA_BYTES_PER_TEXT_BYTE + ARENA_BYTES_AT_LEAST;
-    PARLEY_TRY(message->protocol->decode(message, codec));
-    if (options->stamp && message->is_decoded && message->protocol->stamp != NULL) {
-        PARLEY_TRY(message->protocol->stamp(message, codec));
+    return message->protocol->decode(message, codec);
+}
+
+/* Asks the rules. */
+static enum parley_status judge(struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    if (message->options.stamp && message->is_decoded && protocol->stamp != NULL) {
+        PARLEY_TRY(protocol->stamp(message, message->codec));
     }
     if (message->is_decoded) {
-        PARLEY_TRY(message->protocol->validate(message));
+        PARLEY_TRY(protocol->validate(message));
     }
     PARLEY_TRY(check_speaker(message));
-    message->findings.is_short = options->has_short_violations;
+    message->findings.is_short = message->options.has_short_violations;
     return escalate(message);
+}
+
+static enum parley_status check(struct parley_message *message, struct parley_bytes sent,
+                                const struct parley_codec *codec,
+                                const struct parley_options *options,
+                                struct parley_position origin) {
+    bool is_refused;
+    PARLEY_TRY(read(message, sent, codec, options, origin, &is_refused));
+    return is_refused ? PARLEY_OK : judge(message);
+}
+
+/* Checks what the text says in the contract's words. Its findings have no places: nobody has sent
+ * that text. */
+static enum parley_status check_in_dialect(struct parley_message *message, struct parley_bytes sent,
+                                           const struct parley_codec *codec,
+                                           const struct parley_options *options,
+                                           struct parley_position origin) {
+    struct parley_buffer *translation = &message->translation;
+    bool is_refused;
+    PARLEY_TRY(read(message, sent, codec, options, origin, &is_refused));
+    if (is_refused || !message->is_decoded) {
+        return PARLEY_OK;
+    }
+    parley_buffer_clear(translation);
+    PARLEY_TRY(options->dialect->to_contract(message, translation));
+    PARLEY_TRY(parley_buffer_status(translation));
+    if (translation->length == 0) {
+        return judge(message);
+    }
+    PARLEY_TRY(check(message, parley_buffer_bytes(translation), &parley_codec_json, options,
+                     (struct parley_position){0, 0}));
+    message->dialect = options->dialect;
+    message->original = sent;
+    return PARLEY_OK;
 }
 
 /* Fixes a message that was checked, and checks it again: a fault may have hidden another. */
@@ -230,6 +277,8 @@ static enum parley_status check_fixed(struct parley_message *message) {
     const struct parley_options options = message->options;
     const struct parley_codec *codec = message->codec;
     const struct parley_position origin = message->origin;
+    const struct parley_dialect *dialect = message->dialect;
+    const struct parley_bytes original = message->original;
     for (size_t pass = 0; pass < PARLEY_FIX_PASSES_MAX; pass++) {
         struct parley_buffer *text = &message->fixes.texts[pass % 2];
         bool is_done;
@@ -238,6 +287,8 @@ static enum parley_status check_fixed(struct parley_message *message) {
             break;
         }
         PARLEY_TRY(check(message, parley_buffer_bytes(text), codec, &options, origin));
+        message->dialect = dialect;
+        message->original = original;
     }
     return PARLEY_OK;
 }
@@ -246,7 +297,8 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
                                         const struct parley_codec *codec,
                                         const struct parley_options *options,
                                         struct parley_position origin) {
-    PARLEY_TRY(check(message, sent, codec, options, origin));
+    PARLEY_TRY(options->dialect == NULL ? check(message, sent, codec, options, origin)
+                                        : check_in_dialect(message, sent, codec, options, origin));
     if (options->fix == PARLEY_FIX_NOTHING) {
         return PARLEY_OK;
     }
@@ -401,11 +453,17 @@ enum parley_status parley_message_write_verdict(struct parley_message *message,
     write_or_null(out, ",\"id\":", route.id);
     write_or_null(out, ",\"lane\":", route.lane);
     write_or_null(out, ",\"subject\":", route.subject);
-    parley_buffer_text(out, message->is_escalated ? ",\"escalated\":true,\"violations\":"
-                                                  : ",\"violations\":");
+    parley_buffer_text(out, message->is_escalated ? ",\"escalated\":true" : "");
+    if (message->dialect != NULL) {
+        write_or_null(out, ",\"dialect\":", parley_bytes_of(message->dialect->name));
+    }
+    parley_buffer_text(out, ",\"violations\":");
     parley_findings_write(&message->findings, out);
     if (message->options.fix != PARLEY_FIX_NOTHING) {
         PARLEY_TRY(fix_write(message, out));
+    } else if (message->dialect != NULL && message->is_decoded) {
+        parley_buffer_text(out, ",\"message\":");
+        PARLEY_TRY(json_encode(message, out));
     }
     return parley_buffer_status(out);
 }

@@ -6,6 +6,13 @@
 
 enum { REQUEST = 1 << ROUNDTABLE_REQUEST, CLAIMED = 1 << ROUNDTABLE_CLAIMED };
 
+/* As RT-005. */
+static bool is_sender(struct parley_bytes text) {
+    enum { LENGTH_MAX = 128 };
+    return text_utf8_prefix(text) == text.length && text_is_token(text) &&
+           text_code_points(text) <= LENGTH_MAX;
+}
+
 const struct parley_option roundtable_options[] = {
     [ROUNDTABLE_OPTION_DOMAIN] =
         {.help = {"domain", "The domain of a reply whose request is not known.",
@@ -95,6 +102,17 @@ const struct parley_option roundtable_options[] = {
          .choices = (const char *const[]){[0] = "no", [ROUNDTABLE_RETRY_FAILED] = "failed", NULL},
          .header = "Parley-Retry",
          .header_types = REQUEST},
+    [ROUNDTABLE_OPTION_FROM] =
+        {.help =
+             {"from",
+              "With a `dialect`: the sender of a message that does not name one (else the agent "
+              "of a bound token, else `operator`).",
+              "an agent id: 1 to 128 characters without spaces, dots, `*` or `>`",
+              "{\"type\":\"string\",\"minLength\":1,\"maxLength\":128}"},
+         .type = PARLEY_OPTION_TEXT,
+         .value_name = "NAME",
+         .is_text = is_sender,
+         .is_of_dialects = true},
     {.help = {.name = NULL}},
 };
 

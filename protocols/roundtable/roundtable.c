@@ -100,6 +100,7 @@ const struct parley_protocol roundtable_protocol = {
     .problems = roundtable_problems,
     .options = roundtable_options,
     .examples = roundtable_examples,
+    .dialects = roundtable_dialects,
     .decode = json_decode,
     .validate = json_validate,
     .encode = json_encode,

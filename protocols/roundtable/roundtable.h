@@ -3,6 +3,7 @@
 
 /* Shared by the files of the Round Table plugin: the numbers of its types and fields. */
 
+#include <parley/dialect.h>
 #include <parley/message.h>
 #include <parley/tasks.h>
 
@@ -63,12 +64,14 @@ enum roundtable_option {
     ROUNDTABLE_OPTION_ATTEMPTS,
     ROUNDTABLE_OPTION_NOT_BEFORE,
     ROUNDTABLE_OPTION_RETRY,
+    ROUNDTABLE_OPTION_FROM,
 };
 /* The choice of ROUNDTABLE_OPTION_RETRY besides 0: no. */
 enum { ROUNDTABLE_RETRY_FAILED = 1 };
 extern const struct parley_option roundtable_options[];
 enum parley_lifecycle roundtable_lifecycle(const struct parley_options *options);
 
+extern const struct parley_dialect roundtable_dialects[];
 extern const struct parley_problem roundtable_problems[];
 extern const struct parley_example roundtable_examples[];
 extern const struct parley_agents roundtable_agents;

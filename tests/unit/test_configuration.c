@@ -191,6 +191,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"reactors\": 0,\n"
                                     "  \"replicas\": 1,\n"
                                     "  \"subject-prefix\": null,\n"
+                                    "  \"dialect\": null,\n"
                                     "  \"message-max\": \"0\",\n"
                                     "  \"head-max\": \"16k\",\n"
                                     "  \"body-max\": \"0\",\n"

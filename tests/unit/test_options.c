@@ -10,6 +10,7 @@
 
 #include <string.h>
 
+#include <parley/dialect.h>
 #include <parley/message.h>
 
 static struct parley_options options;
@@ -80,15 +81,47 @@ static void test_a_flag_may_be_taken_back(void **state) {
     assert_false(value_of("strict").is_on);
 }
 
-static void test_from_names_a_side(void **state) {
+static void test_from_is_what_the_protocol_says(void **state) {
     (void)state;
-    assert_int_equal(set("from", "gerbil"), PARLEY_OPTION_SET);
-    assert_string_equal(value_of("from").text, "gerbil");
-    assert_int_equal(set("from", "elixir"), PARLEY_OPTION_SET);
-    assert_string_equal(value_of("from").text, "elixir");
-    assert_refuses("from", "");
-    assert_refuses("from", "Gerbil");
-    assert_refuses("from", "erlang");
+    static const struct {
+        const char *protocol, *value;
+        enum parley_option_result result;
+    } rows[] = {
+        {"supervisor", "gerbil", PARLEY_OPTION_SET},
+        {"supervisor", "elixir", PARLEY_OPTION_SET},
+        {"supervisor", "", PARLEY_OPTION_INVALID},
+        {"supervisor", "Gerbil", PARLEY_OPTION_INVALID},
+        {"supervisor", "erlang", PARLEY_OPTION_INVALID},
+        {"roundtable", "Gerbil", PARLEY_OPTION_SET},
+        {"roundtable", "Zo\xC3\xAB", PARLEY_OPTION_SET},
+        {"roundtable", "", PARLEY_OPTION_INVALID},
+        {"roundtable", "a.b", PARLEY_OPTION_INVALID},
+        {"roundtable", "a\xFF", PARLEY_OPTION_INVALID},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct parley_protocol *its = parley_protocol_find(parley_bytes_of(rows[i].protocol));
+        const char *wants;
+        options = (struct parley_options){0};
+        assert_int_equal(parley_options_set(&options, its, "from", rows[i].value, &wants),
+                         rows[i].result);
+    }
+}
+
+static void test_a_dialect_is_one_of_the_protocol(void **state) {
+    (void)state;
+    const struct parley_protocol *roundtable = parley_protocol_find(PARLEY_BYTES("roundtable"));
+    const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
+    const char *wants;
+    options = (struct parley_options){0};
+    assert_int_equal(parley_options_set(&options, roundtable, "dialect", "knights", &wants),
+                     PARLEY_OPTION_SET);
+    assert_ptr_equal(options.dialect, parley_dialect_find(roundtable, PARLEY_BYTES("knights")));
+    assert_int_equal(parley_options_set(&options, roundtable, "dialect", "knight", &wants),
+                     PARLEY_OPTION_INVALID);
+    assert_int_equal(parley_options_set(&options, roundtable, "dialect", "", &wants),
+                     PARLEY_OPTION_INVALID);
+    assert_int_equal(parley_options_set(&options, vlp, "dialect", "knights", &wants),
+                     PARLEY_OPTION_INVALID);
 }
 
 static void test_a_domain_is_one_token_of_a_subject(void **state) {
@@ -278,11 +311,11 @@ static void test_an_option_of_another_protocol_is_checked_and_does_nothing(void 
     const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
     const char *wants;
     options = untouched;
-    assert_int_equal(parley_options_set(&options, vlp, "from", "gerbil", &wants),
+    assert_int_equal(parley_options_set(&options, vlp, "domain", "security", &wants),
                      PARLEY_OPTION_SET);
-    assert_int_equal(parley_options_set(&options, vlp, "from", "erlang", &wants),
+    assert_int_equal(parley_options_set(&options, vlp, "domain", "a.b", &wants),
                      PARLEY_OPTION_INVALID);
-    assert_string_equal(wants, "gerbil or elixir");
+    assert_string_equal(wants, "1 to 128 of A-Z a-z 0-9 _ -");
     assert_memory_equal(&options, &untouched, sizeof options);
 }
 
@@ -306,7 +339,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_flags_are_true_or_false),
         cmocka_unit_test(test_a_flag_may_be_taken_back),
-        cmocka_unit_test(test_from_names_a_side),
+        cmocka_unit_test(test_from_is_what_the_protocol_says),
+        cmocka_unit_test(test_a_dialect_is_one_of_the_protocol),
         cmocka_unit_test(test_a_domain_is_one_token_of_a_subject),
         cmocka_unit_test(test_an_agent_is_one_token_that_begins_with_a_letter_or_digit),
         cmocka_unit_test(test_a_count_is_a_whole_number_in_its_range),

@@ -82,12 +82,23 @@ static void check_prefixes(struct loading *loading) {
     }
 }
 
+static void check_dialects(struct loading *loading) {
+    struct configuration *configuration = loading->configuration;
+    char error[CHANNEL_ERROR_MAX];
+    if (configuration->channels != NULL &&
+        channels_set_dialects(configuration->dialects, configuration->channels, error) !=
+            PARLEY_OK) {
+        loading_fault(loading, "%s: %s", loading_source(loading, OPTION_OF(dialects)), error);
+    }
+}
+
 void configuration_check_values(struct loading *loading) {
     check_listen(loading);
     check_admin_listen(loading);
     check_names(loading);
     check_nats(loading);
     check_prefixes(loading);
+    check_dialects(loading);
 }
 
 /* ---- values from the environment ---- */

@@ -257,6 +257,15 @@ static const struct option own[] = {
              "several fleets can share one NATS. With roundtable=fleet-a, the subjects are "
              "fleet-a.> and the stream is ROUNDTABLE_FLEET-A. Can be given more than once; the "
              "variable is a comma-separated list."},
+    {.flag = "dialect",
+     .type = OPTION_LIST,
+     FIELD(dialects),
+     .value_name = "PROTOCOL=NAME",
+     .fallback_text = "none",
+     .help = "Translate this protocol's messages from a dialect that programs speak (dialect= of "
+             "requests that name none, and messages that are published straight to NATS): "
+             "docs/protocols has them. Can be given more than once; the variable is a "
+             "comma-separated list. All gateways of a fleet need the same one."},
     {.flag = "message-max",
      .type = OPTION_SIZE,
      FIELD(message_max_bytes),

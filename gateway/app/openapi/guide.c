@@ -49,8 +49,10 @@ static void write_options(struct parley_buffer *out, const struct parley_protoco
     const struct parley_option *option;
     for (size_t i = 0; (option = parley_option_at(protocol, i)) != NULL; i++) {
         const struct parley_option_help *help = &option->help;
-        parley_buffer_format(out, "- Query option `%s` (%s): %s\n", help->name, help->wants,
-                             help->does);
+        if (!option->is_of_dialects) { /* who reads this writes the contract's messages */
+            parley_buffer_format(out, "- Query option `%s` (%s): %s\n", help->name, help->wants,
+                                 help->does);
+        }
     }
 }
 

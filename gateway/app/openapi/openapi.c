@@ -97,7 +97,7 @@ static void write_options(struct json_writer *json, const struct parley_option_h
 
 static bool concerns(const struct parley_protocol *protocol, enum ingest_task task,
                      const char *name) {
-    if (parley_option_help(name) == NULL) { /* the gateway's own */
+    if (parley_option_help(protocol, name) == NULL) { /* the gateway's own */
         return strcmp(name, "ack") == 0    ? request_may_be_acknowledged(protocol)
                : strcmp(name, "emit") == 0 ? task == INGEST_VALIDATE
                                            : true;
@@ -120,7 +120,7 @@ static void write_send_options(struct json_writer *json, enum operation_kind kin
     request_options_names(task, names);
     for (const char *const *name = names; *name != NULL; name++) {
         if (concerns(protocol, task, *name)) {
-            write_option(json, request_options_help(*name), protocol);
+            write_option(json, request_options_help(protocol, *name), protocol);
         }
     }
     write_parameter_ref(json, "Content-Encoding");

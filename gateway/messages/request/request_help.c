@@ -61,7 +61,8 @@ void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_
     out[count] = NULL;
 }
 
-const struct parley_option_help *request_options_help(const char *name) {
+const struct parley_option_help *request_options_help(const struct parley_protocol *protocol,
+                                                      const char *name) {
     const struct parley_option_help *help = own_help(name);
-    return help != NULL ? help : parley_option_help(name);
+    return help != NULL ? help : parley_option_help(protocol, name);
 }

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <strings.h>
 
+#include <parley/dialect.h>
+
 #include "channel.h"
 #include "encodings.h"
 #include "media_type.h"
@@ -46,7 +48,16 @@ struct query_reading {
     struct query_names seen;
     bool is_refused;
     char encodings[ENCODINGS_TEXT_MAX]; /* only for INGEST_CONVERT */
+    char dialects[ENCODINGS_TEXT_MAX];  /* once one that there is not was asked for */
 };
+
+static void list_dialects(const struct parley_protocol *protocol, char out[ENCODINGS_TEXT_MAX]) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_dialects_describe(protocol, &text);
+    snprintf(out, ENCODINGS_TEXT_MAX, "%.*s", (int)text.length, text.length > 0 ? text.data : "");
+    parley_buffer_finish(&text);
+}
 
 /* One option.  Returns: the values it takes, when `value` is not one; NULL when it is valid or the
  * option is unknown. */
@@ -63,17 +74,17 @@ static const char *read_option(struct query_reading *reading, const char *name, 
     if (!is_converting && strcmp(name, "results") == 0) {
         const bool is_fine = choose(results_choices, value, &chosen);
         options->results = (enum ingest_results)chosen;
-        return is_fine ? NULL : request_options_help(name)->wants;
+        return is_fine ? NULL : request_options_help(options->protocol, name)->wants;
     }
     if (!is_converting && strcmp(name, "emit") == 0) {
         const bool is_fine = choose(emit_choices, value, &chosen);
         options->emit = (enum ingest_emit)chosen;
-        return is_fine ? NULL : request_options_help(name)->wants;
+        return is_fine ? NULL : request_options_help(options->protocol, name)->wants;
     }
     if (!is_converting && strcmp(name, "ack") == 0) {
         const bool is_fine = choose(ack_choices, value, &chosen);
         options->wants_ack = chosen != 0 && request_may_be_acknowledged(options->protocol);
-        return is_fine ? NULL : request_options_help(name)->wants;
+        return is_fine ? NULL : request_options_help(options->protocol, name)->wants;
     }
     if (options->task == INGEST_FORWARD && strcmp(name, "fix") == 0) {
         *out_is_known = false; /* what an agent says is forwarded as it says it */
@@ -83,6 +94,10 @@ static const char *read_option(struct query_reading *reading, const char *name, 
     const enum parley_option_result result =
         parley_options_set(&options->check, options->protocol, name, value, &wants);
     *out_is_known = result != PARLEY_OPTION_UNKNOWN;
+    if (result == PARLEY_OPTION_INVALID && strcmp(name, "dialect") == 0) {
+        list_dialects(options->protocol, reading->dialects);
+        return reading->dialects;
+    }
     return result == PARLEY_OPTION_INVALID ? wants : NULL;
 }
 
@@ -383,6 +398,7 @@ void request_options_of_server(struct request_options *options) {
     const struct parley_facts_kind *facts = options->protocol->facts;
     union parley_option_value *values = options->check.values;
     options->check.subject_prefix = channel->prefix;
+    options->check.dialect = channel->dialect;
     memcpy(values, configuration_values(configuration, channel), sizeof options->check.values);
     if (options->task != INGEST_FORWARD && facts != NULL && facts->mode != NULL) {
         values[facts->mode - options->protocol->options].number = PARLEY_LIFECYCLE_OFF;

@@ -72,7 +72,8 @@ void request_options_names(enum ingest_task task, const char *out[REQUEST_NAMES_
 bool request_may_be_acknowledged(const struct parley_protocol *protocol);
 /* Describes one of these for documents. The schema of `to` is NULL: it is made of the protocol's
  * encodings. */
-const struct parley_option_help *request_options_help(const char *name);
+const struct parley_option_help *request_options_help(const struct parley_protocol *protocol,
+                                                      const char *name);
 
 /* The size limit of one message. */
 size_t request_message_bytes_max(const struct request_options *options);

@@ -17,7 +17,7 @@ static const struct parley_options *options_now(struct request_options *options)
 }
 
 static const struct parley_options *options_afresh(struct request_options *options) {
-    if (options->check.stamp) {
+    if (options->check.stamp || options->check.dialect != NULL) {
         id_new(options->stamped.id);
         clock_now_text(options->stamped.now);
     }

@@ -303,6 +303,22 @@ static enum parley_status add_options(struct publication *out, struct parley_mes
     return PARLEY_OK;
 }
 
+/* The digest of what was sent, for whoever has kept that. */
+static enum parley_status add_original(struct publication *out, struct parley_message *message) {
+    struct object_digest digest;
+    char value[OBJECT_DIGEST_MAX];
+    if (message->dialect == NULL) {
+        return PARLEY_OK;
+    }
+    object_digest_begin(&digest);
+    object_digest_add(&digest, message->original);
+    if (!object_digest_end(&digest, value)) {
+        return PARLEY_E_MEMORY;
+    }
+    return add(out, PUBLICATION_ORIGINAL_HEADER,
+               parley_arena_copy(&message->arena, parley_bytes_of(value)));
+}
+
 enum parley_status publication_describe(struct parley_message *message,
                                         const struct publication_context *context, size_t number,
                                         struct parley_bytes decided, struct parley_bytes payload,
@@ -321,6 +337,7 @@ enum parley_status publication_describe(struct parley_message *message,
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));
     PARLEY_TRY(add_object(out, object));
     PARLEY_TRY(add_options(out, message));
+    PARLEY_TRY(add_original(out, message));
     return context->traceparent != NULL ? add_trace(out, context) : PARLEY_OK;
 }
 

@@ -32,6 +32,7 @@ enum publication_repeat {
 };
 
 #define PUBLICATION_DIGEST_HEADER "Parley-Digest"
+#define PUBLICATION_ORIGINAL_HEADER "Parley-Original"
 
 /* The data of a publication that is needed when its ack arrives. */
 struct publication_mark {
@@ -52,7 +53,7 @@ struct publication_object {
     struct bus_header headers[PUBLICATION_OBJECT_HEADERS];
 };
 
-#define PUBLICATION_HEADERS_MAX (10 + PUBLICATION_OBJECT_HEADERS + PARLEY_OPTIONS_MAX)
+#define PUBLICATION_HEADERS_MAX (11 + PUBLICATION_OBJECT_HEADERS + PARLEY_OPTIONS_MAX)
 
 struct publication {
     struct parley_route route;

@@ -2,6 +2,8 @@
 
 #include "receipt.h"
 
+#include <parley/dialect.h>
+
 /* The sources of the members. */
 struct facts {
     size_t number;
@@ -85,6 +87,13 @@ static void write_escalated(const struct facts *facts, struct parley_buffer *out
     }
 }
 
+static void write_dialect(const struct facts *facts, struct parley_buffer *out) {
+    if (facts->message->dialect != NULL) {
+        parley_buffer_text(out, ",\"dialect\":");
+        parley_buffer_json(out, parley_bytes_of(facts->message->dialect->name));
+    }
+}
+
 static void write_stream(const struct facts *facts, struct parley_buffer *out) {
     parley_buffer_text(out, ",\"stream\":");
     parley_buffer_json(out, parley_bytes_of(facts->place->stream));
@@ -129,6 +138,7 @@ static void write_of_message(const struct facts *facts, enum receipt_form form,
     if (form != RECEIPT_ID_ONLY) {
         write_subject(facts, out);
         write_escalated(facts, out);
+        write_dialect(facts, out);
     }
 }
 

@@ -9,6 +9,7 @@ enum parley_status stored_route_read(struct parley_message *message, const struc
                                      struct parley_route *out) {
     const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
                                            .subject_prefix = channel->prefix,
+                                           .dialect = channel->dialect,
                                            .stored_subject = subject};
     *out = (struct parley_route){0};
     PARLEY_TRY(parley_message_check(message, payload, &parley_codec_json, &options,

@@ -111,6 +111,7 @@ static enum parley_status decide(struct taken *taken, struct parley_known_facts 
     struct parley_message *message = its->message;
     struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
                                      .subject_prefix = its->channel->prefix,
+                                     .dialect = its->channel->dialect,
                                      .stored_subject = taken->subject,
                                      .now_seconds = taken->time_ns / NS_A_MS / 1000};
     memcpy(options.values, taken->values, sizeof options.values);

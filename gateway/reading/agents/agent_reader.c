@@ -109,6 +109,7 @@ enum parley_status agent_message_check(struct parley_message *message,
                                        bool *out_is_ours) {
     const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
                                            .subject_prefix = channel->prefix,
+                                           .dialect = channel->dialect,
                                            .stored_subject = subject,
                                            .has_object = has_object};
     struct parley_route route = {0};

@@ -22,6 +22,7 @@ enum {
     OWN_ID_MAX = 320, /* a stream's name or a request's id, with its members */
     OWN_DATA_MAX = 512,
     HEADER_ID_MAX = 256,
+    NS_A_S = 1000000000,
     REASONS_MAX = 8, /* of a foreign message: that many violations are named */
     /* The limits were asked when a message was accepted, perhaps by a gateway that allows more
      * than this one. NATS takes this at the very most. */
@@ -165,10 +166,13 @@ static enum parley_status read_message(struct stream_renderer *renderer,
                                        const struct jetstream_stored *stored,
                                        struct parley_route *route, bool *out_is_ours) {
     struct parley_message *message = &renderer->message;
-    const struct parley_options options = {.message_bytes_max = STORED_BYTES_MAX,
-                                           .subject_prefix = renderer->channel->prefix,
-                                           .stored_subject = stored->subject,
-                                           .has_object = has_object(message->protocol, stored)};
+    const struct parley_options options = {
+        .message_bytes_max = STORED_BYTES_MAX,
+        .subject_prefix = renderer->channel->prefix,
+        .dialect = renderer->channel->dialect,
+        .now_seconds = renderer->channel->dialect != NULL ? stored->time_ns / NS_A_S : 0,
+        .stored_subject = stored->subject,
+        .has_object = has_object(message->protocol, stored)};
     enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
                                                      &options, (struct parley_position){1, 1});
     *out_is_ours = status == PARLEY_OK && parley_message_is_valid(message);

@@ -402,7 +402,7 @@ const char *const stream_query_names[] = {"since",    "follow",   "limit",    "t
 /* An option of other endpoints and other protocols. */
 static bool is_elsewhere(const char *name) {
     return strcmp(name, "results") == 0 || strcmp(name, "emit") == 0 ||
-           parley_option_help(name) != NULL;
+           parley_option_help(NULL, name) != NULL;
 }
 
 static const struct option *find_option(const char *name) {
