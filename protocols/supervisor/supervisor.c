@@ -219,6 +219,7 @@ const struct parley_protocol supervisor_protocol = {
     .problems = supervisor_problems,
     .options = supervisor_options,
     .examples = supervisor_examples,
+    .dialects = supervisor_dialects,
     .decode = decode,
     .validate = validate,
     .encode = encode,

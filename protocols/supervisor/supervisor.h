@@ -4,6 +4,7 @@
 /* Shared by the files of the supervisor plugin: the numbers of its types and fields. Source:
  * supervisor-ipc-message-schema.md. */
 
+#include <parley/dialect.h>
 #include <parley/message.h>
 #include <parley/pipe.h>
 #include <parley/restore.h>
@@ -69,6 +70,7 @@ enum supervisor_option { SUPERVISOR_FROM, SUPERVISOR_KEEP, SUPERVISOR_WAL };
 extern const struct parley_option supervisor_options[];
 extern const struct parley_problem supervisor_problems[];
 extern const struct parley_example supervisor_examples[];
+extern const struct parley_dialect supervisor_dialects[];
 extern const struct parley_agents supervisor_agents;
 extern const struct parley_restore supervisor_restore;
 extern const struct parley_codec supervisor_msgpack, supervisor_frames;

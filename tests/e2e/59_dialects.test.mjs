@@ -183,6 +183,17 @@ describe('knights, by a request', () => {
     );
   });
 
+  it('another protocol has its own, and from= of that', async () => {
+    const path = '/v1/supervisor/messages?dialect=o&agent=scribe&from=gerbil';
+    const beat = '{"type":"heartbeat","data":true,"timestamp":1768550400.731}';
+    const receipt = await accepted(post(its.parley, path, beat));
+    assert.equal(receipt.dialect, 'o');
+    const stored = await storedMessage(its.nats, receipt.seq, 'SUPERVISOR');
+    assert.equal(JSON.parse(stored.payload).timestamp, 1_768_550_400);
+    assert.equal(stored.headers['parley-original'], sha256(beat));
+    assert.equal((await accepted(post(its.parley, path, beat))).duplicate, true);
+  });
+
   it('a dialect that there is not is refused with those that there are', async () => {
     for (const [protocol, name, wants] of [
       ['roundtable', 'knight', /knights/],

@@ -231,6 +231,10 @@ static void test_knights(void **state) {
     run_cases(*state, PARLEY_SOURCE_DIR "/tests/dialects/roundtable_knights.ndjson");
 }
 
+static void test_o(void **state) {
+    run_cases(*state, PARLEY_SOURCE_DIR "/tests/dialects/supervisor_o.ndjson");
+}
+
 static void test_a_dialect_is_found_by_its_whole_name(void **state) {
     (void)state;
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
@@ -249,6 +253,7 @@ static void test_a_dialect_is_found_by_its_whole_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_knights, message_set_up_roundtable, message_tear_down),
+        cmocka_unit_test_setup_teardown(test_o, message_set_up_supervisor, message_tear_down),
         cmocka_unit_test(test_a_dialect_is_found_by_its_whole_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
