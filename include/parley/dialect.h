@@ -21,11 +21,6 @@ struct parley_dialect {
      * text is the contract's already, or nothing that the dialect knows.
      * Threads: any; one message at a time per thread. */
     enum parley_status (*to_contract)(struct parley_message *message, struct parley_buffer *out);
-    /* Writes a valid message of the contract as the dialect says it. `request`: the text of the
-     * message that it answers, in this dialect or not; data NULL: it is not known. Writes nothing
-     * if the dialect has no such message. NULL: the dialect reads the contract's messages. */
-    enum parley_status (*from_contract)(struct parley_message *message, struct parley_bytes request,
-                                        struct parley_buffer *out);
 };
 
 /* Returns: NULL when the protocol has no dialect of that name. */

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the dialects of protocols are translated to, and back: the cases of tests/dialects. */
+/* What the dialects of protocols are translated to: the cases of tests/dialects. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,26 +169,6 @@ static void assert_stays(struct message_fixture *fixture, const struct dialect_c
     assert_true(parley_message_is_valid(&fixture->other));
 }
 
-/* ---- and back ---- */
-
-static void assert_back(struct message_fixture *fixture, struct dialect_case *its) {
-    const json_t *wanted = json_object_get(its->json, "back");
-    if (wanted == NULL) {
-        return;
-    }
-    assert_true(parley_message_is_valid(&fixture->message));
-    parley_buffer_clear(&fixture->out);
-    assert_int_equal(its->dialect->from_contract(&fixture->message,
-                                                 parley_bytes_of(text_of(its->json, "request")),
-                                                 &fixture->out),
-                     PARLEY_OK);
-    if (json_is_null(wanted)) {
-        assert_int_equal(fixture->out.length, 0);
-    } else {
-        assert_json(its->name, parley_buffer_bytes(&fixture->out), wanted);
-    }
-}
-
 /* ---- without memory ---- */
 
 /* Each allocation fails once: the status says so, and the message can be used again. */
@@ -219,7 +199,6 @@ static void run_cases(struct message_fixture *fixture, const char *path) {
         begin(fixture, &its, line);
         assert_translated(fixture, &its);
         assert_stays(fixture, &its);
-        assert_back(fixture, &its);
         assert_bears_lack_of_memory(fixture, &its);
         end(&its);
     }
