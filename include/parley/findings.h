@@ -36,7 +36,10 @@ struct parley_finding {
      * message. */
     const struct schema_check *check; /* the row that is broken; NULL: code has found it */
     bool is_encoded; /* it is inside a value that the message has encoded, which no patch reaches */
-    bool is_missing; /* the row is over several members, and the one at `path` is missing */
+    bool
+        is_provisional; /* of the type that the message's seems to be: only if that is what is meant
+                         */
+    bool is_missing;    /* the row is over several members, and the one at `path` is missing */
     struct parley_value value; /* what was found; PARLEY_ABSENT: nothing, or the row is over
                                   several members, or is_encoded: its text is gone */
     struct parley_bytes stray; /* a key that the missing member seems to have; data NULL: none */

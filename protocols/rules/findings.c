@@ -255,6 +255,7 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
         parley_buffer_text(out, parley_severity_name(finding->rule->severity));
         parley_buffer_text(out, "\",\"path\":");
         parley_buffer_json(out, parley_bytes_of(finding->path));
+        parley_buffer_text(out, finding->is_provisional ? ",\"provisional\":true" : "");
         write_position(out, ",\"at\":", finding->at);
         write_position(out, ",\"body_at\":", finding->body_at);
         parley_buffer_text(out, ",\"message\":");

@@ -433,7 +433,7 @@ void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *m
     *out = (struct parley_fix){.kind = PARLEY_FIX_NONE};
     if (finding->meant.data != NULL) {
         *out = (struct parley_fix){.kind = PARLEY_FIX_MOVE,
-                                   .is_safe = finding->is_fitting,
+                                   .is_safe = finding->is_fitting && !finding->is_provisional,
                                    .key = finding->stray,
                                    .to = finding->meant};
     }
@@ -450,6 +450,7 @@ void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *m
         parley_buffer_text(memory, place->suggested);
         *out = (struct parley_fix){.kind = PARLEY_FIX_ADD};
     }
+    out->is_safe = out->is_safe && !finding->is_provisional;
     out->value = parley_buffer_bytes(memory);
     if (memory->has_failed) {
         out->kind = PARLEY_FIX_NONE;

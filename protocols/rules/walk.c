@@ -19,6 +19,9 @@ void walk_forget_captures(struct parley_message *message) {
 }
 
 void walk_begin(struct walk *walk, struct parley_message *message, uint32_t types) {
+    if (types == PARLEY_TYPE_BIT(PARLEY_TYPE_OTHER)) {
+        types = WALK_EVERY_TYPE; /* it may be meant to be another one */
+    }
     *walk = (struct walk){.message = message,
                           .types = types,
                           .root = &message->schema->root,
@@ -386,13 +389,36 @@ static enum parley_status inspect(struct parley_message *message) {
     return message->protocol->inspect != NULL ? message->protocol->inspect(message) : PARLEY_OK;
 }
 
-static void drop_other_types(struct parley_message *message) {
+/* The only type that an unknown one is like, which it seems to be; else the message's. */
+static unsigned probable_type(const struct parley_message *message) {
+    const struct parley_protocol *protocol = message->protocol;
+    const struct parley_bytes text = parley_value_text(&message->values[protocol->type_field]);
+    unsigned found = PARLEY_TYPE_OTHER;
+    if (message->type != PARLEY_TYPE_OTHER || text.data == NULL || protocol->type_of != NULL) {
+        return message->type;
+    }
+    for (unsigned i = 0; protocol->types[i] != NULL; i++) {
+        if (is_alike(text, parley_bytes_of(protocol->types[i]))) {
+            if (found != PARLEY_TYPE_OTHER) {
+                return PARLEY_TYPE_OTHER;
+            }
+            found = i;
+        }
+    }
+    return found;
+}
+
+static void drop_other_types(struct parley_message *message, unsigned probable) {
     struct parley_findings *findings = &message->findings;
+    const uint32_t own = PARLEY_TYPE_BIT(message->type);
+    const uint32_t asked = own | PARLEY_TYPE_BIT(probable);
     size_t kept = 0;
     for (size_t i = 0; i < findings->count; i++) {
-        if ((findings->items[i].for_types & PARLEY_TYPE_BIT(message->type)) != 0) {
+        const uint32_t types = findings->items[i].for_types;
+        if ((types & asked) != 0) {
             findings->items[kept] = findings->items[i];
-            findings->items[kept++].for_types = PARLEY_TYPE_BIT(message->type);
+            findings->items[kept].is_provisional = (types & own) == 0;
+            findings->items[kept++].for_types = types & asked;
         }
     }
     findings->count = kept;
@@ -403,7 +429,7 @@ enum parley_status walk_end(struct walk *walk) {
     assert(walk->depth == 0);
     message->type =
         schema_type_of(message->schema, &message->values[message->protocol->type_field]);
-    drop_other_types(message);
+    drop_other_types(message, probable_type(message));
     ask_across(walk);
     PARLEY_TRY(inspect(message));
     findings_settle(message);

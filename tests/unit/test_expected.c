@@ -57,8 +57,8 @@ static const struct {
     {"supervisor", WAL "1}]}", NULL},
 };
 
-/* Owns: freed by the caller. */
-static char *violations(const char *protocol, const char *text,
+/* At most the first `most`.  Owns: freed by the caller. */
+static char *violations(const char *protocol, const char *text, size_t most,
                         const struct parley_options *options) {
     struct parley_schema *schema;
     struct parley_message message;
@@ -70,7 +70,7 @@ static char *violations(const char *protocol, const char *text,
                                           options, (struct parley_position){1, 1}),
                      PARLEY_OK);
     assert_true(message.findings.count > 0);
-    message.findings.count = 1;
+    message.findings.count = message.findings.count < most ? message.findings.count : most;
     parley_buffer_init(&out);
     parley_findings_write(&message.findings, &out);
     parley_buffer_char(&out, '\0');
@@ -87,7 +87,7 @@ static void test_a_violation_says_what_its_row_expects(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         const struct parley_options options = {0};
-        char *text = violations(cases[i].protocol, cases[i].text, &options);
+        char *text = violations(cases[i].protocol, cases[i].text, 1, &options);
         const char *at = strstr(text, ",\"expected\":");
         const char *wanted = cases[i].expected;
         const bool is_right = wanted == NULL ? at == NULL
@@ -100,6 +100,39 @@ static void test_a_violation_says_what_its_row_expects(void **state) {
     }
 }
 
+static size_t count_of(const char *text, const char *part) {
+    size_t count = 0;
+    for (text = strstr(text, part); text != NULL; text = strstr(text + 1, part)) {
+        count++;
+    }
+    return count;
+}
+
+static void test_the_rules_of_the_type_that_is_meant_are_provisional(void **state) {
+    static const struct {
+        const char *text;
+        size_t provisional, safe;
+    } rows[] = {
+        /* What holds for every type is no guess; and a fix of the other is not safe. */
+        {RT ",\"type\":\"task.reqest\",\"ttl\":\"5\",\"payload\":{\"task\":\"a.b\","
+            "\"maxTokens\":\"7\"}}",
+         1, 1},
+        {RT ",\"type\":\"Task.Failed\",\"payload\":{}}", 3, 1},
+        {RT ",\"type\":\"task.unheard\",\"payload\":{\"maxTokens\":\"7\"}}", 0, 0},
+        {RT ",\"type\":\"task.request\",\"payload\":{\"task\":\"a.b\",\"maxTokens\":\"7\"}}", 0, 1},
+    };
+    const struct parley_options options = {0};
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char *text = violations("roundtable", rows[i].text, SIZE_MAX, &options);
+        if (count_of(text, "\"provisional\":true") != rows[i].provisional ||
+            count_of(text, "\"safe\":true") != rows[i].safe) {
+            fail_msg("%s\nhas\n%s", rows[i].text, text);
+        }
+        free(text);
+    }
+}
+
 static void test_a_short_violation_with_a_fix_has_neither_hint_nor_expected(void **state) {
     static const char with_fix[] = VLP ",\"seq\":\"4\"}", without[] = VLP ",\"seq\":\"x\"}";
     (void)state;
@@ -107,14 +140,14 @@ static void test_a_short_violation_with_a_fix_has_neither_hint_nor_expected(void
     const char *wants;
     assert_int_equal(parley_options_set(&options, NULL, "violations", "short", &wants),
                      PARLEY_OPTION_SET);
-    char *text = violations("vlp", with_fix, &options);
+    char *text = violations("vlp", with_fix, 1, &options);
     assert_string_equal(text,
                         "[{\"rule\":\"VLP-014\",\"severity\":\"error\",\"path\":\"/seq\","
                         "\"at\":{\"line\":1,\"column\":136},\"message\":\"`seq` is \\\"4\\\"; "
                         "expected an integer of 0 or more or null\",\"fix\":{\"safe\":true,"
                         "\"patch\":[{\"op\":\"replace\",\"path\":\"/seq\",\"value\":4}]}}]");
     free(text);
-    text = violations("vlp", without, &options);
+    text = violations("vlp", without, 1, &options);
     assert_non_null(strstr(text, "\"hint\":"));
     assert_non_null(strstr(text, "\"expected\":"));
     free(text);
@@ -126,6 +159,7 @@ static void test_a_short_violation_with_a_fix_has_neither_hint_nor_expected(void
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_violation_says_what_its_row_expects),
+        cmocka_unit_test(test_the_rules_of_the_type_that_is_meant_are_provisional),
         cmocka_unit_test(test_a_short_violation_with_a_fix_has_neither_hint_nor_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
