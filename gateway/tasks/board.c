@@ -52,7 +52,7 @@ static enum parley_status keep_value(struct work *work, enum parley_task_fact fa
 }
 
 static bool has_facts(const struct work *work) {
-    for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
+    for (size_t i = 0; i < PARLEY_TASK_KNOWN_BY; i++) {
         if (work->facts[i] != NULL) {
             return true;
         }
@@ -99,7 +99,7 @@ static enum parley_status take_in(struct board *board, const struct bucket_entry
         return PARLEY_OK;
     }
     struct work *work = works_find(board, id);
-    if (work == NULL && entry->value.data == NULL) {
+    if (work == NULL && (entry->value.data == NULL || fact >= PARLEY_TASK_KNOWN_BY)) {
         return PARLEY_OK;
     }
     if (work != NULL && entry->sequence <= work->sequences[fact]) {

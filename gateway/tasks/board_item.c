@@ -56,6 +56,7 @@ void board_item_write(const struct parley_protocol *protocol, const struct parle
     write_text("retry_at", work->retry_at, out);
     parley_buffer_text(out, "\"contested\":null,");
     write_text("retry_of", work->retry_of, out);
+    write_text("retried_by", work->retried_by, out);
     parley_buffer_text(out, "\"seq\":{");
     write_sequence("request", work->sequences[PARLEY_TASK_REQUEST], ",", out);
     write_sequence("claim", work->sequences[PARLEY_TASK_CLAIM], ",", out);

@@ -16,7 +16,7 @@
 struct parley_message;
 struct parley_option;
 
-#define PARLEY_FACT_KEYS_MAX 4
+#define PARLEY_FACT_KEYS_MAX 8
 
 /* A key that ends so is a series: its values are at `.2`, `.3` and so on in place of `.*`, created
  * in that order, each once. The value of a series is that of its last key. Its first key is the one

@@ -18,19 +18,22 @@ struct parley_option;
 union parley_option_value;
 
 /* The facts of a task, each at a key of its own: it was requested, an agent claimed it first, who
- * holds it since (a series, parley/facts.h), it has ended. */
+ * holds it since (a series, parley/facts.h), it has ended; and, once it is known by one of these,
+ * which request tries it again. */
 enum parley_task_fact {
     PARLEY_TASK_REQUEST,
     PARLEY_TASK_CLAIM,
     PARLEY_TASK_TURN,
     PARLEY_TASK_END,
+    PARLEY_TASK_RETRY_KEY,
     PARLEY_TASK_FACTS
 };
+#define PARLEY_TASK_KNOWN_BY PARLEY_TASK_RETRY_KEY /* the facts before it */
 
 /* Texts whose data is NULL, and a sequence of 0, are not known.  Owns: borrowed from the values and
  * from the arena. */
 struct parley_task {
-    struct parley_bytes id, task, domain, from, to, holder, error, retry_of;
+    struct parley_bytes id, task, domain, from, to, holder, error, retry_of, retried_by;
     struct parley_bytes requested_at, deadline, claimed_at, ended_at, retry_at; /* RFC 3339 */
     struct parley_bytes until;      /* RFC 3339: after it another agent may claim it */
     struct parley_bytes not_before; /* … before which no agent may, though none holds it */
@@ -99,7 +102,7 @@ struct parley_task_kind {
     enum parley_status (*change)(const struct parley_task_change *change,
                                  struct parley_arena *arena,
                                  struct parley_decision *out) PARLEY_MUST_CHECK;
-    /* Where the facts are in parley_route.fact_keys. */
+    /* Where the facts are in parley_route.fact_keys, or would be: each at another place. */
     unsigned char places[PARLEY_TASK_FACTS];
     /* The domain to which a task of this name belongs. */
     struct parley_bytes (*domain)(struct parley_bytes task);

@@ -225,6 +225,10 @@ static enum parley_status publish_request(struct deciding *deciding) {
     if (is_due_too_late(deciding, &kept_seconds)) {
         return refuse_due(deciding, kept_seconds);
     }
+    PARLEY_TRY(deciding_retry(deciding));
+    if (deciding->out->kind != PARLEY_DECISION_PUBLISH) {
+        return PARLEY_OK;
+    }
     PARLEY_TRY(publish(deciding, request_prefix, NULL, write_request));
     return name_retry(deciding);
 }

@@ -97,6 +97,7 @@ static const struct {
     [ROUNDTABLE_MEMBER_ERROR] = {"error", PARLEY_STRING, is_short},
     [ROUNDTABLE_MEMBER_RETRYABLE] = {"retryable", PARLEY_BOOLEAN, NULL},
     [ROUNDTABLE_MEMBER_RETRY_AT] = {"retry_at", PARLEY_STRING, text_is_time},
+    [ROUNDTABLE_MEMBER_RETRIED_BY] = {"retried_by", PARLEY_STRING, is_uuid},
     [ROUNDTABLE_MEMBER_REQUEST] = {"request", PARLEY_NUMBER, NULL},
 };
 

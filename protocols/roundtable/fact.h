@@ -9,7 +9,8 @@
  *               older gateway wrote
  *   <id>.claim  the first task.claimed: turn 1
  *   <id>.turn.N turn N, which follows turn N-1 (turn.h)
- *   <id>.end    the first task.result or task.failed of somebody who may end the task */
+ *   <id>.end    the first task.result or task.failed of somebody who may end the task
+ *   <id>.retry  the first task.request that tries it again (retry.c) */
 
 #include "roundtable.h"
 
@@ -20,6 +21,13 @@ enum roundtable_fact_place {
     ROUNDTABLE_FACT_CLAIM,
     ROUNDTABLE_FACT_TURN,
     ROUNDTABLE_FACT_REQUEST,
+    /* Of the task that a request tries again. */
+    ROUNDTABLE_FACT_RETRIED_END,
+    ROUNDTABLE_FACT_RETRIED_CLAIM,
+    ROUNDTABLE_FACT_RETRIED_REQUEST,
+    ROUNDTABLE_FACT_RETRIED_RETRY,
+    /* Where a task is asked for, the same of itself. */
+    ROUNDTABLE_FACT_RETRY = ROUNDTABLE_FACT_RETRIED_RETRY,
 };
 
 enum roundtable_member {
@@ -56,6 +64,8 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_ERROR,
     ROUNDTABLE_MEMBER_RETRYABLE,
     ROUNDTABLE_MEMBER_RETRY_AT,
+    /* of `<id>.retry`: the id of the request */
+    ROUNDTABLE_MEMBER_RETRIED_BY,
     /* of a claim and an end: the request's sequence, null where it was not known */
     ROUNDTABLE_MEMBER_REQUEST,
     ROUNDTABLE_MEMBER_COUNT,

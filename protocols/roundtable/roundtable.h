@@ -44,6 +44,7 @@ enum roundtable_spanning_rule {
     ROUNDTABLE_RT_201 = 27,
     ROUNDTABLE_RT_202,
     ROUNDTABLE_RT_203,
+    ROUNDTABLE_RT_205,
     ROUNDTABLE_RULE_COUNT,
 };
 

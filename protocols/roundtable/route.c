@@ -88,6 +88,26 @@ static struct parley_bytes stored_domain(const char *subject) {
     return text_is_domain(domain) ? domain : (struct parley_bytes){0};
 }
 
+/* A request may try a task again, whose facts are looked at. */
+static enum parley_status ask_retried(struct parley_message *message, struct parley_route *out) {
+    const struct parley_bytes named = parley_message_text(message, ROUNDTABLE_CORRELATION_ID);
+    struct parley_arena *arena = &message->arena;
+    struct parley_bytes *keys = out->fact_keys;
+    if (named.data == NULL) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes id = lower_case(arena, named);
+    keys[ROUNDTABLE_FACT_RETRIED_REQUEST] = id;
+    keys[ROUNDTABLE_FACT_RETRIED_END] = TEXT_JOIN(arena, id, PARLEY_BYTES("end"));
+    keys[ROUNDTABLE_FACT_RETRIED_CLAIM] = TEXT_JOIN(arena, id, PARLEY_BYTES("claim"));
+    keys[ROUNDTABLE_FACT_RETRIED_RETRY] = TEXT_JOIN(arena, id, PARLEY_BYTES("retry"));
+    return id.data != NULL && keys[ROUNDTABLE_FACT_RETRIED_END].data != NULL &&
+                   keys[ROUNDTABLE_FACT_RETRIED_CLAIM].data != NULL &&
+                   keys[ROUNDTABLE_FACT_RETRIED_RETRY].data != NULL
+               ? PARLEY_OK
+               : PARLEY_E_MEMORY;
+}
+
 static enum parley_status address_request(struct parley_message *message,
                                           struct parley_route *out) {
     const struct parley_bytes task = parley_message_text(message, ROUNDTABLE_TASK);
@@ -99,6 +119,7 @@ static enum parley_status address_request(struct parley_message *message,
         return PARLEY_OK;
     }
     PARLEY_TRY(ask_facts(message, id, out));
+    PARLEY_TRY(ask_retried(message, out));
     out->answer_key = out->fact_keys[ROUNDTABLE_FACT_END];
     return PARLEY_OK;
 }

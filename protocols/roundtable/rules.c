@@ -588,4 +588,15 @@ const struct parley_rule roundtable_rules[ROUNDTABLE_RULE_COUNT] = {
         .spans_messages = true,
         PARLEY_PLACES({.path = "/correlationId", .for_types = PROGRESS | RESULT | FAILED}),
     },
+    {
+        .id = "RT-205",
+        .severity = PARLEY_WARNING,
+        .summary = "the task that a task.request names has failed, retryable, or has expired, and "
+                   "was not tried again before; or it has completed",
+        .source = "docs/protocols/roundtable.md#lifecycle",
+        .hint = "Wait until the task is over, and try it again once: `retried_by` of the task is "
+                "the request that does so.",
+        .spans_messages = true,
+        PARLEY_PLACES({.path = "/correlationId", .for_types = REQUEST}),
+    },
 };

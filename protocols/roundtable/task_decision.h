@@ -53,6 +53,10 @@ enum parley_status deciding_prepare_turn(struct deciding *deciding,
 enum parley_status deciding_extend(struct deciding *deciding, int64_t until,
                                    const char *why) PARLEY_MUST_CHECK;
 
+/* Of a request: warns of what is wrong with trying that task again which it names, or has the key
+ * taken first that says so. */
+enum parley_status deciding_retry(struct deciding *deciding) PARLEY_MUST_CHECK;
+
 /* Names the message of a fact, if its place is known. */
 void deciding_name_place(struct parley_decision *out, const struct roundtable_fact *fact);
 /* Append members for an answer. */

@@ -2,7 +2,7 @@
 
 /* The tasks of Round Table as the keys of their bucket say: `<id>` for the first task.request,
  * `<id>.claim` for the first task.claimed, `<id>.turn.N` for the turns after it, `<id>.end` for the
- * one that ended it. Nothing here
+ * one that ended it, `<id>.retry` for the first one that tries it again. Nothing here
  * trusts a value: one that cannot be read is ignored. */
 
 #include <math.h>
@@ -23,7 +23,8 @@ static const char *const suffixes[PARLEY_TASK_FACTS] = {[PARLEY_TASK_REQUEST] = 
                                                         [PARLEY_TASK_CLAIM] = ".claim",
                                                         [PARLEY_TASK_TURN] =
                                                             (".turn" PARLEY_FACT_SERIES),
-                                                        [PARLEY_TASK_END] = ".end"};
+                                                        [PARLEY_TASK_END] = ".end",
+                                                        [PARLEY_TASK_RETRY_KEY] = ".retry"};
 
 /* ---- keys ---- */
 
@@ -196,13 +197,16 @@ static enum parley_status read_work(struct parley_bytes id,
         [ROUNDTABLE_FACT_REQUEST] = facts[PARLEY_TASK_REQUEST]};
     struct roundtable_task task;
     struct roundtable_turn turn;
+    struct roundtable_fact retry;
     PARLEY_TRY(roundtable_task_read(values, arena, &task));
+    PARLEY_TRY(roundtable_fact_read(facts[PARLEY_TASK_RETRY_KEY], arena, &retry));
     *out = (struct parley_task){.id = id, .state = state_of(&task, now_ms / 1000)};
     read_request(&task.request, out);
     read_due(&task, out);
     roundtable_turn_read(&task, &turn);
     read_turn(&turn, now_ms / 1000, out);
     read_end(&task.end, out);
+    out->retried_by = roundtable_fact_text(&retry, ROUNDTABLE_MEMBER_RETRIED_BY);
     settle_opening(&task, now_ms, out);
     return PARLEY_OK;
 }
@@ -303,7 +307,8 @@ const struct parley_task_kind roundtable_tasks = {
     .places = {[PARLEY_TASK_REQUEST] = ROUNDTABLE_FACT_REQUEST,
                [PARLEY_TASK_CLAIM] = ROUNDTABLE_FACT_CLAIM,
                [PARLEY_TASK_TURN] = ROUNDTABLE_FACT_TURN,
-               [PARLEY_TASK_END] = ROUNDTABLE_FACT_END},
+               [PARLEY_TASK_END] = ROUNDTABLE_FACT_END,
+               [PARLEY_TASK_RETRY_KEY] = ROUNDTABLE_FACT_RETRY},
     .lease = &roundtable_options[ROUNDTABLE_OPTION_TASK_LEASE],
     .attempts = &roundtable_options[ROUNDTABLE_OPTION_TASK_ATTEMPTS],
     .claim_lease = &roundtable_options[ROUNDTABLE_OPTION_LEASE],

@@ -74,6 +74,7 @@ describe('a task', () => {
       retry_at: null,
       contested: null,
       retry_of: null,
+      retried_by: null,
       seq: { request: 7, claim: null, end: null },
       turns: [],
       links: {
@@ -112,6 +113,7 @@ describe('a task', () => {
     ['whose value is broken', { '': '{"task":', '.end': 'null' }, { state: 'failed', task: null }],
     ['whose members are of other kinds', { '': { task: 7, seq: 'x', deadline: 'soon', priority: 'top' } }, { task: null, deadline: null, priority: null, seq: { request: null, claim: null, end: null } }],
     ['that tries another again', { '': requestOf({ retry_of: ANOTHER }) }, { retry_of: ANOTHER }],
+    ['that was tried again', { '': requestOf(), '.retry': { retried_by: ANOTHER, from: 'tim' } }, { retried_by: ANOTHER }],
     ['that tries none again', { '': requestOf({ retry_of: 'b' }) }, { retry_of: null }],
   ]) {
     it(`${what} is shown as far as it is known`, async () => {

@@ -359,6 +359,69 @@ describe('a list of tasks', () => {
   });
 });
 
+describe('a request that names another task', () => {
+  const its = useFleet();
+  const RETRIES = { timeout: { retryable: true }, final: { retryable: false } };
+  const failed = async (server, kind) => {
+    const id = await request(server);
+    await hold(server, id, 'worker');
+    await sent(server, taskFailed(id, { payload: { error: 'timeout', message: 'x', ...RETRIES[kind] } }));
+    return id;
+  };
+  const retry = async (server, correlationId, changes) => {
+    const message = taskRequest('security.scan', { correlationId, ...changes });
+    const { warnings } = await sent(server, message);
+    return { id: message.id, message, rules: warnings.map(({ rule }) => rule).filter((rule) => rule !== 'RT-103') };
+  };
+
+  it('is warned of with RT-205, unless it tries again once what may be', async () => {
+    const [one, two] = its.gateways;
+    const done = await request(one);
+    await hold(one, done, 'worker');
+    await complete(one, done);
+    for (const [name, task, rules] of [
+      ['unknown', randomUUID(), ['RT-205']],
+      ['requested', await request(one), ['RT-205']],
+      ['completed: it follows it', done, []],
+      ['failed', await failed(one, 'timeout'), []],
+      ['failed, not retryable', await failed(one, 'final'), ['RT-205']],
+      ['expired', await request(one, EXPIRED), []],
+    ]) {
+      assert.deepEqual((await retry(two, task)).rules, rules, name);
+    }
+  });
+
+  it('is the one that tries it again: the first, at all gateways', async () => {
+    const [one, two] = its.gateways;
+    const task = await failed(one, 'timeout');
+    const both = await Promise.all([retry(one, task), retry(two, task)]);
+    assert.deepEqual(both.map(({ rules }) => rules.length).sort(), [0, 1]);
+    const first = both.find(({ rules }) => rules.length === 0);
+    for (const server of its.gateways) {
+      assert.equal((await taskOf(server, task)).retried_by, first.id);
+      await until('the list says it', async () => (await boardOf(server)).find(({ id }) => id === task)?.retried_by === first.id);
+      const again = await sent(server, first.message);
+      assert.deepEqual([again.duplicate, again.warnings], [true, []]);
+    }
+    assert.deepEqual((await retry(two, task)).rules, ['RT-205']);
+    assert.deepEqual((await changed(one, task, 'retry', { agent: 'pilot' })).json.warnings.map(({ rule }) => rule), ['RT-205']);
+  });
+
+  it('is told of a task that was published straight to NATS, as it is', async () => {
+    const [one] = its.gateways;
+    const task = taskRequest('security.scan');
+    const end = taskFailed(task.id, { from: task.from, payload: { error: 'timeout', message: 'x', retryable: true } });
+    const straight = (subject, message) => its.client.jetstream().publish(subject, JSON.stringify(message));
+    await straight('roundtable.tasks.security.scan', task);
+    await straight(`roundtable.results.security.${task.id}`, end);
+    const again = taskRequest('security.scan', { correlationId: task.id });
+    await until('it has failed', async () => (await taskOf(one, task.id)).state === 'failed');
+    await straight('roundtable.tasks.security.scan', again);
+    await until('it is tried again', async () => (await taskOf(one, task.id)).retried_by === again.id);
+    await until('its own key is there', async () => (await taskOf(one, again.id)).retry_of === task.id);
+  });
+});
+
 describe('a task that is not done by its deadline', () => {
   const its = useParley();
 

@@ -293,7 +293,9 @@ static json_t *without_id(struct parley_bytes text) {
         return json_null();
     }
     const char *id = memmem(text.data, text.length, TASK_ID, strlen(TASK_ID));
-    assert_non_null(id);
+    if (id == NULL) { /* of the task that is tried again */
+        return json_stringn(text.data, text.length);
+    }
     const char *after = id + strlen(TASK_ID), *end = text.data + text.length;
     const int before_length = id > text.data ? (int)(id - text.data) - 1 : 0;
     after += before_length == 0 && after < end ? 1 : 0;
@@ -429,7 +431,9 @@ static void ask_for(struct message_fixture *fixture, json_t *asked) {
 }
 
 static void on_case(void *context, const char *line) {
-    static const char *const places[] = {"end", "claim", "turn", "request"};
+    static const char *const places[] = {"end",     "claim",        "turn",
+                                         "request", "retried.end",  "retried.claim",
+                                         "retried", "retried.retry"};
     struct message_fixture *fixture = context;
     struct parley_decision decision;
     struct parley_known_facts known = {.digest = DIGEST};

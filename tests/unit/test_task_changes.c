@@ -88,7 +88,7 @@ static json_t *describe(const struct parley_decision *decision) {
 }
 
 static void on_row(struct message_fixture *fixture, json_t *row) {
-    static const char *const places[] = {"end", "claim", "turn", "request"};
+    static const char *const places[] = {"end", "claim", "turn", "request", "", "", "", ""};
     struct parley_known_facts known = {.is_final = true, .digest = ""};
     struct parley_options options = {.now_seconds = 0};
     struct parley_arena arena;

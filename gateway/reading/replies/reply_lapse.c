@@ -72,6 +72,7 @@ static void on_none(struct reply_wait *wait) {
         break;
     case PARLEY_TASK_REQUEST:
     case PARLEY_TASK_TURN:
+    case PARLEY_TASK_RETRY_KEY:
     case PARLEY_TASK_FACTS:
         look_at(wait, NEVER);
         break;
@@ -89,6 +90,7 @@ static void on_found(struct reply_wait *wait, struct parley_bytes value) {
         break;
     case PARLEY_TASK_CLAIM:
     case PARLEY_TASK_TURN:
+    case PARLEY_TASK_RETRY_KEY:
     case PARLEY_TASK_FACTS:
         break;
     }
