@@ -10,6 +10,13 @@ const ROWS = 2000, ROW_HEIGHT = 32;
 
 const OWN = /^parley\./;
 const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
+// What a message says, without the members that its row has already.
+function says(event) {
+  if (!event.data || typeof event.data !== 'object') return text(event);
+  const { id, protocol, version, type, sender, from, timestamp, lane, content, body_md: body, ...rest } = event.data;
+  const words = typeof (content ?? body) === 'string' ? content ?? body : JSON.stringify(content ? { content, ...rest } : rest);
+  return `${words.slice(0, 200)} ${event.id}`;
+}
 const text = (event) => event.data_base64 ?? JSON.stringify(event.data ?? event.reason ?? event);
 
 // Whether an event is one of those that are shown.
@@ -74,7 +81,7 @@ function Row({ event, index, isSelected, onSelect }) {
     <span role="gridcell"><${Chip} kind=${`of-${protocol}`}>${protocol}<//></span>
     <span role="gridcell" class="strong">${type.join('.')}</span>
     <span role="gridcell">${senderOf(event)}</span>
-    <span role="gridcell" class="mono quiet">${text(event).slice(0, 200)}</span>
+    <span role="gridcell" class="mono quiet">${says(event)}</span>
   </div>`;
 }
 
@@ -153,7 +160,7 @@ export default function Live() {
     </form>
     <p class="status" role="status">
       <span class=${`dot ${state}`}></span> ${isPaused ? 'Paused: nothing is lost, the server waits' : STATES[state]} ·
-      ${total > ROWS ? ` the newest ${items.length.toLocaleString()} of ${total.toLocaleString()} messages` : ` ${total.toLocaleString()} messages`}
+      ${total > ROWS ? ` the newest ${items.length.toLocaleString()} of ${total.toLocaleString()} messages` : ` ${total.toLocaleString()} ${total === 1 ? 'message' : 'messages'}`}
     </p>
     <${Failure} error=${state === 'failed' ? error : null} />
     <div class="split">

@@ -156,16 +156,16 @@ export default function Overview() {
       <${Figure} title="Accepted" href="#live?since=all">${sum(samples, 'parley_messages_total', { outcome: 'accepted' }).toLocaleString()}<//>
       <${Figure} title="Not valid" href="#decide">${sum(samples, 'parley_messages_total', { outcome: 'invalid' }).toLocaleString()}<//>
       <${Figure} title="Acknowledged within, 50 %">${ms(quantile(samples, 'parley_ack_duration_seconds', 0.5))}<//>
-      <${Figure} title="99 %">${ms(quantile(samples, 'parley_ack_duration_seconds', 0.99))}<//>
+      <${Figure} title="Acknowledged within, 99 %">${ms(quantile(samples, 'parley_ack_duration_seconds', 0.99))}<//>
       <${Figure} title="Readers">${sum(samples, 'parley_stream_readers')}<//>
       <${Figure} title="Halts" href="#decide">${sum(samples, 'parley_halts_open')}<//>
-      <${Figure} title="Open tasks" href="#work?state=requested">${sum(samples, 'parley_tasks_open')}<//>
+      <${Figure} title="Unclaimed tasks" href="#work?state=requested">${sum(samples, 'parley_tasks_open')}<//>
       <${Figure} title="Memory">${bytes(sum(samples, 'process_resident_memory_bytes'))}<//>
     </dl>
     <h2>Messages a second, by outcome</h2>
     <${Chart} points=${points} />
     <div class="two">
-      <${Bars} title="By protocol" rows=${sumsBy(samples, 'parley_messages_total', 'protocol')} href=${(name) => `#live?protocol=${name}&since=all`} empty="No message has come yet." />
+      <${Bars} title="All outcomes, by protocol" rows=${sumsBy(samples, 'parley_messages_total', 'protocol')} href=${(name) => `#live?protocol=${name}&since=all`} empty="No message has come yet." />
       <${Bars} title="Violations by rule" rows=${sumsBy(samples, 'parley_violations_total', 'rule')} href=${(name) => `#rules?text=${name}`} empty="No rule was broken." />
     </div>`}
     <${Start} />`;

@@ -193,7 +193,7 @@ export function Question({ title, text, fields = [], action, onAnswer, onClose }
     <form onSubmit=${submit}>
       <h2 id="question">${title}</h2>
       ${text && html`<p>${text}</p>`}
-      ${fields.map(({ name, label, type = 'text', isOptional }, i) => html`<${Field} label=${label}>
+      ${fields.map(({ name, label, type = 'text', isOptional }, i) => html`<${Field} label=${isOptional ? `${label} (optional)` : label}>
         <input type=${type} value=${values[name]} required=${!isOptional} autofocus=${i === 0}
           autocomplete=${type === 'password' ? 'off' : undefined}
           onInput=${(event) => setValues({ ...values, [name]: event.target.value })} /><//>`)}

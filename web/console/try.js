@@ -214,7 +214,7 @@ export default function Try() {
         options=${examples.map(({ name, title }) => ({ value: name, label: `${name}: ${title}` }))} />
       ${forms.length > 1 && html`<${Choice} label="Written as" value=${type} onChange=${convert}
         options=${forms.map(([value, label]) => ({ value, label }))} />`}
-      <label class="check"><input type="checkbox" checked=${isStamped} onChange=${(event) => setStamped(event.target.checked)} /> fill in id, time and version</label>
+      <label class="check"><input type="checkbox" checked=${isStamped} onChange=${(event) => setStamped(event.target.checked)} /> fill in id, time and version where they are missing</label>
     </div>
     <div class="two">
       <section aria-label="Message">
@@ -226,7 +226,7 @@ export default function Try() {
           ${type !== MSGPACK && html`<${Copy} text=${() => mcpCall(protocol.name, text)} label="Copy as MCP call" />`}
         </div>
         ${sent.receipt && html`<div class="success" role="status"><p>Stored in ${sent.receipt.stream} as number ${sent.receipt.seq}${sent.receipt.duplicate ? ', where it was already' : ''}.
-          <a href="#live">See it live</a></p><pre tabindex="0">${pretty(sent.receipt)}</pre></div>`}
+          ${' '}<a href=${`#live${query({ protocol: protocol.name, text: sent.receipt.id })}`}>See it live</a></p><pre tabindex="0">${pretty(sent.receipt)}</pre></div>`}
         <${Failure} error=${sent.problem} />
       </section>
       <section aria-label="Verdict" aria-live="polite">

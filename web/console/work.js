@@ -108,7 +108,7 @@ function Tasks({ protocol, mayAct }) {
         <td><button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button></td>
         <td><${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//></td>
         <td>${task.priority}</td><td>${task.from}</td><td>${task.holder}</td><td>${task.attempt}</td>
-        <td><${When} time=${task.until} /></td><td><${Deadline} task=${task} /></td>
+        <td>${task.holder && !task.until && IS_OPEN[task.state] ? 'no limit' : html`<${When} time=${task.until} />`}</td><td><${Deadline} task=${task} /></td>
         <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td></tr>`)}</tbody>
     </table></div>`}
     ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} />`}
