@@ -83,7 +83,7 @@ bool roundtable_deadline(const struct parley_value *values, const struct parley_
     if (!has_lifetime || !text_unix_time(parley_value_text(&values[ROUNDTABLE_TIMESTAMP]), &sent)) {
         return false;
     }
-    *out_seconds = (due > sent ? due : sent) + lifetime;
+    *out_seconds = (due > 0 && due > sent ? due : sent) + lifetime;
     return true;
 }
 
