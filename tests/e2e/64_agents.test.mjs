@@ -287,9 +287,10 @@ describe('agents in an operator\'s stream', () => {
   });
 });
 
-for (const [what, path, count] of [
-  ['agents', '/v1/roundtable/agents', 12],
-  ['lists of tasks', '/v1/roundtable/tasks', 48],
+// Agents are read for each request, tasks right after the start: lists of them wait only until then.
+for (const [what, path, count, isReadAtStart] of [
+  ['agents', '/v1/roundtable/agents', 12, false],
+  ['lists of tasks', '/v1/roundtable/tasks', 48, true],
 ]) {
   describe(`requests for ${what}`, () => {
     it(`of one sender are ${count} at the most, and those of others are served`, async (t) => {
@@ -303,11 +304,12 @@ for (const [what, path, count] of [
       const nats = await startNats();
       atEnd(t, () => nats.stop());
       const args = ['--tokens', file, '--reactors', '1'];
-      const server = await parleyFor(t, { nats: nats.url, args });
+      if (isReadAtStart) await nats.freeze();
+      const server = await parleyFor(t, { nats: nats.url, args, isAway: isReadAtStart });
       const ask = (name) => get(server, path, as[name]);
       const aRefusal = (answers) =>
         Promise.any(answers.map(async (each) => assertProblem(await each, 503, 'overloaded')));
-      await nats.freeze();
+      if (!isReadAtStart) await nats.freeze();
       const answers = Array.from({ length: count + 1 }, () => ask('many'));
       const refused = await aRefusal(answers);
       const detail = `This sender has ${count} requests for ${what} in progress already`;

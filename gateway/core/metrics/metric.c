@@ -100,8 +100,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
                               .help = "Worker threads that can store messages, or still wait for "
                                       "NATS within --bus-patience."},
     [METRIC_TASKS_OPEN] = {"parley_tasks_open", METRIC_GAUGE,
-                           .help = "Open tasks that an agent could be given; absent until a "
-                                   "request for tasks has made parley read them."},
+                           .help = "Open tasks that an agent could be given; absent until parley "
+                                   "has read them, right after its start."},
     [METRIC_TASKS_WAITING] = {"parley_tasks_waiting", METRIC_GAUGE,
                               .help = "Requests waiting for a task."},
     [METRIC_INDEX_LAG] = {"parley_index_lag_messages", METRIC_GAUGE, .unit = "messages",
