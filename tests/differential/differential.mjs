@@ -69,7 +69,7 @@ function leftOut(schema) {
 const isInPart = (left, id, path) =>
   (left.inPart.get(id) ?? []).some((of) => fits(of, tokens(path)));
 
-const isOfDecoding = ({ rule }) => rule.startsWith('GW-') && rule !== 'GW-006';
+const isOfDecoding = ({ rule, severity }) => rule.startsWith('GW-') && rule !== 'GW-006' && severity === 'error';
 
 // Whether a violation is of the message itself, and not of what is encoded in one of its strings.
 function isOfMessage(message, { path }) {
