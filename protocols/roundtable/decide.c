@@ -564,6 +564,13 @@ static enum parley_status repeat_failure(struct deciding *deciding) {
     return deciding->turn.kind == ROUNDTABLE_TURN_FAILED ? repeat_turn(deciding) : PARLEY_OK;
 }
 
+/* A consumer may look at a failure once more when its attempt and the next have failed already. */
+static bool was_made_before_the_failure(const struct deciding *deciding) {
+    const uint64_t stored = deciding->known->stored_sequence;
+    return deciding->turn.is_there && deciding->message->type == ROUNDTABLE_FAILED && stored != 0 &&
+           stored < roundtable_turn_failed_sequence(&deciding->turn);
+}
+
 static enum parley_status decide_report(struct deciding *deciding) {
     const struct roundtable_task *task = &deciding->task;
     const bool is_end = deciding->message->type != ROUNDTABLE_PROGRESS;
@@ -579,6 +586,9 @@ static enum parley_status decide_report(struct deciding *deciding) {
     }
     if (is_known_failure(deciding)) {
         return repeat_failure(deciding);
+    }
+    if (was_made_before_the_failure(deciding)) {
+        return PARLEY_OK;
     }
     if (is_late || (deciding_is_over(deciding) && !(is_end && is_requester(deciding)))) {
         return object(deciding, &objection_over);

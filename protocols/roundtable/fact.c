@@ -90,6 +90,7 @@ static const struct {
     [ROUNDTABLE_MEMBER_NOT_BEFORE] = {"not_before", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_WHY] = {"why", PARLEY_STRING, is_reason},
     [ROUNDTABLE_MEMBER_FAILURE] = {"failure", PARLEY_STRING, is_uuid},
+    [ROUNDTABLE_MEMBER_FAILED_SEQ] = {"failed_seq", PARLEY_NUMBER, NULL},
     [ROUNDTABLE_MEMBER_CLAIMED_AT] = {"claimed_at", PARLEY_STRING, text_is_time},
     [ROUNDTABLE_MEMBER_STATE] = {"state", PARLEY_STRING, is_end_state},
     [ROUNDTABLE_MEMBER_TYPE] = {"type", PARLEY_STRING, is_type},

@@ -56,6 +56,7 @@ enum roundtable_member {
     ROUNDTABLE_MEMBER_NOT_BEFORE,
     ROUNDTABLE_MEMBER_WHY,
     ROUNDTABLE_MEMBER_FAILURE,    /* the id of the last task.failed that made a turn */
+    ROUNDTABLE_MEMBER_FAILED_SEQ, /* its sequence, in turns after that one */
     ROUNDTABLE_MEMBER_CLAIMED_AT, /* where `at` is not that of the claim */
     /* of an end */
     ROUNDTABLE_MEMBER_STATE,

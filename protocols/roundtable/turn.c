@@ -107,6 +107,20 @@ static void write_failure(struct parley_buffer *out, struct parley_bytes id) {
     }
 }
 
+uint64_t roundtable_turn_failed_sequence(const struct roundtable_turn *turn) {
+    return roundtable_fact_sequence(turn->fact, turn->kind == ROUNDTABLE_TURN_FAILED
+                                                    ? ROUNDTABLE_MEMBER_SEQ
+                                                    : ROUNDTABLE_MEMBER_FAILED_SEQ);
+}
+
+static void copy_failure(struct parley_buffer *out, const struct roundtable_turn *turn) {
+    const uint64_t sequence = roundtable_turn_failed_sequence(turn);
+    write_failure(out, roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_FAILURE));
+    if (sequence != 0) {
+        roundtable_fact_write_number(out, ROUNDTABLE_MEMBER_FAILED_SEQ, sequence);
+    }
+}
+
 void roundtable_turn_write_claim(const struct parley_message *message,
                                  const struct roundtable_turn *before,
                                  const struct roundtable_claim *claim, struct parley_buffer *out) {
@@ -119,7 +133,7 @@ void roundtable_turn_write_claim(const struct parley_message *message,
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_AT,
                                parley_message_text(message, ROUNDTABLE_TIMESTAMP));
     write_why(out, parley_bytes_of(claim->why));
-    write_failure(out, roundtable_fact_text(before->fact, ROUNDTABLE_MEMBER_FAILURE));
+    copy_failure(out, before);
     roundtable_fact_write_request_place(out, claim->request);
 }
 
@@ -130,7 +144,7 @@ static void write_following(const struct roundtable_turn *turn, enum roundtable_
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_STREAM);
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_SEQ);
     roundtable_fact_copy(out, turn->fact, ROUNDTABLE_MEMBER_CLAIM);
-    write_failure(out, roundtable_fact_text(turn->fact, ROUNDTABLE_MEMBER_FAILURE));
+    copy_failure(out, turn);
     roundtable_fact_write_text(out, ROUNDTABLE_MEMBER_CLAIMED_AT, turn->claimed_at);
     roundtable_fact_write_number(
         out, ROUNDTABLE_MEMBER_LEASE,

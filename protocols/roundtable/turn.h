@@ -69,6 +69,9 @@ void roundtable_turn_write_extend(const struct roundtable_turn *turn, int64_t no
 void roundtable_turn_write_release(const struct roundtable_turn *turn, int64_t now,
                                    int64_t not_before, struct parley_bytes why,
                                    struct parley_buffer *out);
+/* The sequence of the last task.failed that made a turn; 0: none did, or it is not known. */
+uint64_t roundtable_turn_failed_sequence(const struct roundtable_turn *turn);
+
 /* What follows `turn`: its holder has failed by this message, and the task is open from a time on.
  */
 void roundtable_turn_write_failed(const struct parley_message *message,
