@@ -303,7 +303,7 @@ static enum parley_status add_options(struct publication *out, struct parley_mes
     return PARLEY_OK;
 }
 
-/* The digest of what was sent, for whoever has kept that. */
+/* The digest of what was sent, for anyone who has kept that. */
 static enum parley_status add_original(struct publication *out, struct parley_message *message) {
     struct object_digest digest;
     char value[OBJECT_DIGEST_MAX];
