@@ -71,10 +71,10 @@ struct next {
     struct board *board;
     struct http_request *request; /* NULL once it is gone */
     enum next_phase phase;
-    struct parley_buffer body, task;
+    struct small_body body;
+    struct parley_buffer task;
     struct parley_buffer items; /* with `max`: what it has claimed, separated by commas … */
     size_t item_count;          /* … of so many */
-    struct parley_arena arena;
     struct task_wish wish;
     struct board_waiter waiter;
     struct waiter place;
@@ -108,10 +108,9 @@ static void enter(struct next *next, enum next_phase phase) {
 }
 
 static void destroy(struct next *next) {
-    parley_buffer_finish(&next->body);
+    small_body_finish(&next->body);
     parley_buffer_finish(&next->task);
     parley_buffer_finish(&next->items);
-    parley_arena_finish(&next->arena);
     request_options_release(&next->options);
     free(next);
 }
@@ -499,12 +498,7 @@ static void ask_how_far(struct next *next) {
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
     struct next *next = state;
-    parley_buffer_append(&next->body, bytes);
-    if (next->body.is_over_limit && next->phase == NEXT_RECEIVING) {
-        enter(next, NEXT_OVER);
-        problem_respond(request, PROBLEM_TOO_LARGE, "The body may have 16 KiB.");
-    }
-    return bytes.length;
+    return small_body_take(&next->body, request, bytes);
 }
 
 /* Each claim says for how long it is. */
@@ -519,14 +513,13 @@ static void set_lease(struct next *next) {
 static void on_end(void *state, struct http_request *request) {
     struct next *next = state;
     const struct reactor *reactor = gateway_of(next)->reactor;
-    (void)request;
-    if (next->phase == NEXT_OVER) {
+    if (!small_body_is_whole(&next->body, request)) {
         return;
     }
-    const char *fault = task_wish_read(parley_buffer_bytes(&next->body), &next->arena, &next->wish);
-    if (next->body.has_failed || fault != NULL) {
-        refuse(next, next->body.has_failed ? PROBLEM_INTERNAL : PROBLEM_MALFORMED,
-               next->body.has_failed ? "Out of memory." : fault);
+    const char *fault =
+        task_wish_read(parley_buffer_bytes(&next->body.bytes), &next->body.arena, &next->wish);
+    if (fault != NULL) {
+        refuse(next, PROBLEM_MALFORMED, fault);
         return;
     }
     if (!task_agent_is_allowed(&next->options, next->request, next->wish.wish.agent)) {
@@ -597,11 +590,9 @@ static struct next *create(const struct request_options *options, struct board *
     next->waiter.wake = on_wake;
     next->pause.fire = on_pause_over;
     next->place.over = on_over;
-    parley_buffer_init(&next->body);
+    small_body_init(&next->body, SMALL_BODY_BYTES_MAX);
     parley_buffer_init(&next->task);
     parley_buffer_init(&next->items);
-    next->body.limit_bytes = SMALL_BODY_BYTES_MAX;
-    parley_arena_init(&next->arena, 4 * SMALL_BODY_BYTES_MAX);
     return next;
 }
 
@@ -614,8 +605,7 @@ void tasks_serve_next(struct tasks *tasks, struct http_request *request,
         .gateway = gateway, .protocol = protocol, .task = INGEST_FORWARD};
     struct board *board = tasks_board(tasks, request, protocol);
     if (board == NULL || !guard_admit(gateway->guard, request, GUARD_READ, protocol) ||
-        !request_options_read(&options, request) || !small_body_is_plain(&options, request) ||
-        !task_claims_are_decided(&options, request)) {
+        !task_options_read(&options, request)) {
         return;
     }
     if (tasks_are_queue(gateway, protocol)) {

@@ -16,11 +16,9 @@
 struct one {
     struct request_options options;
     struct http_request *request;
-    struct parley_buffer body;
-    struct parley_arena arena;
+    struct small_body body;
     struct task_action_kind what;
     struct task_action *action; /* NULL when none is under way */
-    bool is_over;
     char id[BOARD_ID_MAX];
 };
 
@@ -28,15 +26,9 @@ struct one {
 
 static void destroy(struct one *one) {
     task_action_leave(one->action);
-    parley_buffer_finish(&one->body);
-    parley_arena_finish(&one->arena);
+    small_body_finish(&one->body);
     request_options_release(&one->options);
     free(one);
-}
-
-static void refuse(struct one *one, enum problem problem, const char *detail) {
-    one->is_over = true;
-    problem_respond(one->request, problem, detail);
 }
 
 /* ---- the answer ---- */
@@ -58,7 +50,6 @@ static void respond_done(struct one *one, const struct task_action_answer *answe
 static void on_done(void *context, const struct task_action_answer *answer) {
     struct one *one = context;
     one->action = NULL;
-    one->is_over = true;
     if (answer->is_done) {
         respond_done(one, answer);
     } else {
@@ -81,8 +72,8 @@ static bool read_body(struct one *one) {
     const bool cancels = one->what.kind == PARLEY_TASK_CANCEL;
     struct json_field fields[] = {{.name = "agent"}, {.name = "reason"}};
     struct parley_bytes unknown;
-    const enum json_fields_result result = json_fields_read(parley_buffer_bytes(&one->body), fields,
-                                                            cancels ? 2 : 1, &one->arena, &unknown);
+    const enum json_fields_result result = json_fields_read(
+        parley_buffer_bytes(&one->body.bytes), fields, cancels ? 2 : 1, &one->body.arena, &unknown);
     one->what.agent = fields[0].text;
     one->what.why = fields[1].text;
     return result == JSON_FIELDS_READ && unknown.data == NULL && fields[0].kind == PARLEY_STRING &&
@@ -92,33 +83,26 @@ static bool read_body(struct one *one) {
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
     struct one *one = state;
-    parley_buffer_append(&one->body, bytes);
-    if (one->body.is_over_limit && !one->is_over) {
-        one->is_over = true;
-        problem_respond(request, PROBLEM_TOO_LARGE, "The body may have 16 KiB.");
-    }
-    return bytes.length;
+    return small_body_take(&one->body, request, bytes);
 }
 
 static void begin(struct one *one, struct http_request *request) {
     if (task_agent_is_allowed(&one->options, request, one->what.agent) &&
         task_action_begin(&one->what, one->id, on_done, one, &one->action) != PARLEY_OK) {
-        refuse(one, PROBLEM_INTERNAL, "Out of memory.");
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
     }
 }
 
 static void on_end(void *state, struct http_request *request) {
     struct one *one = state;
-    if (one->is_over) {
+    if (!small_body_is_whole(&one->body, request)) {
         return;
     }
-    if (one->body.has_failed) {
-        refuse(one, PROBLEM_INTERNAL, "Out of memory.");
-    } else if (!read_body(one)) {
-        refuse(one, PROBLEM_MALFORMED,
-               one->what.kind == PARLEY_TASK_CANCEL ? wants_cancel : wants_retry);
-    } else {
+    if (read_body(one)) {
         begin(one, request);
+    } else {
+        problem_respond(request, PROBLEM_MALFORMED,
+                        one->what.kind == PARLEY_TASK_CANCEL ? wants_cancel : wants_retry);
     }
 }
 
@@ -136,9 +120,7 @@ static struct one *create(const struct request_options *options, struct http_req
         free(one);
         return NULL;
     }
-    parley_buffer_init(&one->body);
-    one->body.limit_bytes = SMALL_BODY_BYTES_MAX;
-    parley_arena_init(&one->arena, 4 * SMALL_BODY_BYTES_MAX);
+    small_body_init(&one->body, SMALL_BODY_BYTES_MAX);
     one->request = request;
     one->what = (struct task_action_kind){
         .options = &one->options, .kind = kind, .may_any = guard_principal(request)->scopes.admin};
@@ -152,12 +134,7 @@ void tasks_serve_action(struct tasks *tasks, struct http_request *request,
         .body = on_body, .end = on_end, .closed = on_closed};
     struct request_options options = {
         .gateway = tasks->gateway, .protocol = protocol, .task = INGEST_FORWARD};
-    if (protocol->tasks == NULL) {
-        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
-        return;
-    }
-    if (!request_options_read(&options, request) || !small_body_is_plain(&options, request) ||
-        !task_claims_are_decided(&options, request)) {
+    if (!task_options_read(&options, request)) {
         return;
     }
     struct one *one = create(&options, request, kind);

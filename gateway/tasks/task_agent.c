@@ -33,7 +33,8 @@ bool task_agent_is_allowed(struct request_options *options, struct http_request 
     return is_valid;
 }
 
-bool task_claims_are_decided(const struct request_options *options, struct http_request *request) {
+static bool claims_are_decided(const struct request_options *options,
+                               struct http_request *request) {
     const struct parley_protocol *protocol = options->protocol;
     if (configuration_lifecycle(options->gateway->configuration, protocol) ==
         PARLEY_LIFECYCLE_OFF) {
@@ -44,4 +45,14 @@ bool task_claims_are_decided(const struct request_options *options, struct http_
         return false;
     }
     return true;
+}
+
+bool task_options_read(struct request_options *options, struct http_request *request) {
+    if (options->protocol->tasks == NULL) {
+        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.",
+                               options->protocol->title);
+        return false;
+    }
+    return request_options_read(options, request) && small_body_is_plain(options, request) &&
+           claims_are_decided(options, request);
 }

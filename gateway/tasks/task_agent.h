@@ -9,5 +9,7 @@
  * answered. */
 bool task_agent_is_allowed(struct request_options *options, struct http_request *request,
                            struct parley_bytes agent);
-/* Whether this server decides on claims; if not, the request is answered. */
-bool task_claims_are_decided(const struct request_options *options, struct http_request *request);
+/* Reads the head of a request that claims or changes tasks into `options`, whose gateway, protocol
+ * and task are set.  Returns: whether it can be served: the protocol has tasks, this server decides
+ * on claims, and the body is plain; if not, the request is answered. */
+bool task_options_read(struct request_options *options, struct http_request *request);

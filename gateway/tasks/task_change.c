@@ -31,22 +31,21 @@ enum {
 struct change {
     struct request_options options;
     struct http_request *request; /* NULL once it is gone */
-    struct parley_buffer body;
-    struct parley_arena body_arena, arena;
+    struct small_body body;
+    struct parley_arena arena;
     struct parley_task_change what;
     struct fact_query query;
     char id[BOARD_ID_MAX];
     char *answer; /* once the key is created */
     unsigned quicker_count;
-    bool is_writing, is_over;
+    bool is_writing;
 };
 
 static void destroy(struct change *change) {
     fact_query_finish(&change->query);
-    parley_buffer_finish(&change->body);
+    small_body_finish(&change->body);
     parley_arena_finish(&change->arena);
     request_options_release(&change->options);
-    parley_arena_finish(&change->body_arena);
     free(change->answer);
     free(change);
 }
@@ -58,7 +57,6 @@ static struct fact_store *store_of(const struct change *change) {
 /* ---- answers ---- */
 
 static void refuse(struct change *change, enum problem problem, const char *detail) {
-    change->is_over = true;
     problem_respond(change->request, problem, detail);
 }
 
@@ -71,13 +69,11 @@ static void answer(struct change *change, struct parley_bytes members) {
         parley_buffer_append(&text, (struct parley_bytes){members.data + 1, members.length - 1});
     }
     parley_buffer_text(&text, "}\n");
-    change->is_over = true;
     problem_or_json(change->request, &text);
 }
 
 static void answer_refused(struct change *change, const struct parley_decision *decision) {
     const char *detail = parley_arena_copy(&change->arena, decision->detail);
-    change->is_over = true;
     problem_respond_members(change->request, problem_of_name(decision->problem),
                             detail != NULL ? detail : "The agent does not hold the task.",
                             decision->members);
@@ -196,8 +192,9 @@ static bool read_body(struct change *change) {
     struct json_field fields[] = {
         {.name = "agent"}, {.name = extends ? "lease" : "after"}, {.name = "why"}};
     struct parley_bytes unknown;
-    const enum json_fields_result result = json_fields_read(
-        parley_buffer_bytes(&change->body), fields, extends ? 2 : 3, &change->body_arena, &unknown);
+    const enum json_fields_result result =
+        json_fields_read(parley_buffer_bytes(&change->body.bytes), fields, extends ? 2 : 3,
+                         &change->body.arena, &unknown);
     return result == JSON_FIELDS_READ && unknown.data == NULL && fields[0].kind == PARLEY_STRING &&
            read_text(&fields[0], SMALL_BODY_BYTES_MAX, &change->what.agent) &&
            read_seconds(&fields[1], extends ? LEASE_SECONDS_MIN : 0, &change->what.seconds) &&
@@ -206,22 +203,15 @@ static bool read_body(struct change *change) {
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
     struct change *change = state;
-    parley_buffer_append(&change->body, bytes);
-    if (change->body.is_over_limit && !change->is_over) {
-        change->is_over = true;
-        problem_respond(request, PROBLEM_TOO_LARGE, "The body may have 16 KiB.");
-    }
-    return bytes.length;
+    return small_body_take(&change->body, request, bytes);
 }
 
 static void on_end(void *state, struct http_request *request) {
     struct change *change = state;
-    if (change->is_over) {
+    if (!small_body_is_whole(&change->body, request)) {
         return;
     }
-    if (change->body.has_failed) {
-        refuse(change, PROBLEM_INTERNAL, "Out of memory.");
-    } else if (!read_body(change)) {
+    if (!read_body(change)) {
         refuse(change, PROBLEM_MALFORMED,
                change->what.kind == PARLEY_TASK_EXTEND ? wants_extend : wants_release);
     } else if (task_agent_is_allowed(&change->options, request, change->what.agent)) {
@@ -254,12 +244,7 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
         .body = on_body, .end = on_end, .closed = on_closed};
     struct request_options options = {
         .gateway = tasks->gateway, .protocol = protocol, .task = INGEST_FORWARD};
-    if (protocol->tasks == NULL) {
-        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
-        return;
-    }
-    if (!request_options_read(&options, request) || !small_body_is_plain(&options, request) ||
-        !task_claims_are_decided(&options, request)) {
+    if (!task_options_read(&options, request)) {
         return;
     }
     struct change *change = calloc(1, sizeof *change);
@@ -268,9 +253,7 @@ void tasks_serve_change(struct tasks *tasks, struct http_request *request,
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
-    parley_buffer_init(&change->body);
-    change->body.limit_bytes = SMALL_BODY_BYTES_MAX;
-    parley_arena_init(&change->body_arena, 4 * SMALL_BODY_BYTES_MAX);
+    small_body_init(&change->body, SMALL_BODY_BYTES_MAX);
     parley_arena_init(&change->arena, ARENA_BYTES_MAX);
     change->request = request;
     change->what.kind = kind;

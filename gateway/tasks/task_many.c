@@ -43,8 +43,7 @@ struct many {
     struct tasks *tasks;
     struct http_request *request;
     struct request_slot slot;
-    struct parley_buffer body;
-    struct parley_arena arena;
+    struct small_body body;
     struct task_action_kind what;
     struct task_many_body in;
     enum many_phase phase;
@@ -75,8 +74,7 @@ static void destroy(struct many *many) {
         free(many->items[i].line);
     }
     reactor_timer_clear(many->options.gateway->reactor, &many->timer);
-    parley_buffer_finish(&many->body);
-    parley_arena_finish(&many->arena);
+    small_body_finish(&many->body);
     request_options_release(&many->options);
     free(many);
 }
@@ -269,26 +267,17 @@ static void begin_filter(struct many *many) {
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
     struct many *many = state;
-    parley_buffer_append(&many->body, bytes);
-    if (many->body.is_over_limit && many->phase == MANY_RECEIVING) {
-        enter(many, MANY_OVER);
-        problem_respond(request, PROBLEM_TOO_LARGE, "The body may have 64 KiB.");
-    }
-    return bytes.length;
+    return small_body_take(&many->body, request, bytes);
 }
 
 static void on_end(void *state, struct http_request *request) {
     struct many *many = state;
-    if (many->phase == MANY_OVER) {
-        return;
-    }
-    if (many->body.has_failed) {
-        refuse(many, PROBLEM_INTERNAL, "Out of memory.");
+    if (!small_body_is_whole(&many->body, request)) {
         return;
     }
     const char *fault =
-        task_many_read(parley_buffer_bytes(&many->body), many->options.protocol->tasks->states,
-                       &many->arena, &many->in);
+        task_many_read(parley_buffer_bytes(&many->body.bytes),
+                       many->options.protocol->tasks->states, &many->body.arena, &many->in);
     if (fault != NULL) {
         refuse(many, PROBLEM_MALFORMED, fault);
         return;
@@ -319,9 +308,7 @@ static struct many *create(const struct request_options *options, struct http_re
         free(many);
         return NULL;
     }
-    parley_buffer_init(&many->body);
-    many->body.limit_bytes = TASK_MANY_BODY_BYTES_MAX;
-    parley_arena_init(&many->arena, 4 * TASK_MANY_BODY_BYTES_MAX);
+    small_body_init(&many->body, TASK_MANY_BODY_BYTES_MAX);
     many->request = request;
     many->timer.fire = on_timer;
     many->what = (struct task_action_kind){
@@ -336,12 +323,7 @@ void tasks_serve_many(struct tasks *tasks, struct http_request *request,
     struct request_options options = {
         .gateway = tasks->gateway, .protocol = protocol, .task = INGEST_FORWARD};
     struct request_slot slot;
-    if (protocol->tasks == NULL) {
-        problem_respond_format(request, PROBLEM_NOT_FOUND, "%s has no tasks.", protocol->title);
-        return;
-    }
-    if (!request_options_read(&options, request) || !small_body_is_plain(&options, request) ||
-        !task_claims_are_decided(&options, request) ||
+    if (!task_options_read(&options, request) ||
         !request_slots_admit(&tasks->many_slots, REQUESTS_MAX, tasks->gateway->limits, request,
                              "changes of many tasks", &slot)) {
         return;

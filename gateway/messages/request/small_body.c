@@ -5,6 +5,37 @@
 #include "check.h"
 #include "problem.h"
 
+void small_body_init(struct small_body *body, size_t bytes_max) {
+    *body = (struct small_body){0};
+    parley_buffer_init(&body->bytes);
+    body->bytes.limit_bytes = bytes_max;
+    parley_arena_init(&body->arena, 4 * bytes_max);
+}
+
+void small_body_finish(struct small_body *body) {
+    parley_buffer_finish(&body->bytes);
+    parley_arena_finish(&body->arena);
+}
+
+size_t small_body_take(struct small_body *body, struct http_request *request,
+                       struct parley_bytes bytes) {
+    parley_buffer_append(&body->bytes, bytes);
+    if (body->bytes.is_over_limit && !body->is_refused) {
+        body->is_refused = true;
+        problem_respond_format(request, PROBLEM_TOO_LARGE, "The body may have %zu KiB.",
+                               body->bytes.limit_bytes / 1024);
+    }
+    return bytes.length;
+}
+
+bool small_body_is_whole(struct small_body *body, struct http_request *request) {
+    if (!body->is_refused && body->bytes.has_failed) {
+        body->is_refused = true;
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+    }
+    return !body->is_refused;
+}
+
 bool small_body_is_plain(const struct request_options *options, struct http_request *request) {
     if (options->coding != CODING_IDENTITY) {
         http_header(request, "Accept-Encoding", "identity");

@@ -46,7 +46,7 @@ struct review {
     const struct channel *channel;
     struct http_request *request; /* NULL once it is gone */
     enum review_phase phase;
-    struct parley_buffer body;
+    struct small_body body;
     struct parley_arena arena;
     struct jetstream_request *asked;
     struct review_place place;
@@ -86,7 +86,7 @@ static const struct parley_protocol *protocol_of(const struct review *review) {
 }
 
 static void destroy(struct review *review) {
-    parley_buffer_finish(&review->body);
+    small_body_finish(&review->body);
     parley_buffer_finish(&review->notice);
     parley_arena_finish(&review->arena);
     request_options_release(&review->options);
@@ -433,26 +433,18 @@ static void fetch(struct review *review) {
 
 static size_t on_body(void *state, struct http_request *request, struct parley_bytes bytes) {
     struct review *review = state;
-    (void)request;
-    parley_buffer_append(&review->body, bytes);
-    if (review->body.is_over_limit && review->phase == REVIEW_RECEIVING) {
-        refuse(review, PROBLEM_TOO_LARGE, "The body may have 16 KiB.");
-    }
-    return bytes.length;
+    return small_body_take(&review->body, request, bytes);
 }
 
 static void on_end(void *state, struct http_request *request) {
     struct review *review = state;
-    (void)request;
-    if (review->phase == REVIEW_OVER) {
+    if (!small_body_is_whole(&review->body, request)) {
         return;
     }
-    const char *fault =
-        review->body.has_failed
-            ? "Out of memory."
-            : review_body_read(parley_buffer_bytes(&review->body), &review->arena, &review->says);
+    const char *fault = review_body_read(parley_buffer_bytes(&review->body.bytes),
+                                         &review->body.arena, &review->says);
     if (fault != NULL) {
-        refuse(review, review->body.has_failed ? PROBLEM_INTERNAL : PROBLEM_MALFORMED, fault);
+        refuse(review, PROBLEM_MALFORMED, fault);
         return;
     }
     id_new_from(&gateway_of(review)->identities, review->notice_id);
@@ -491,9 +483,8 @@ static struct review *create(const struct request_options *options, struct http_
     review->place = (struct review_place){review->stream, place->sequence};
     review_place_write(place, review->shown);
     review_key_write(place, review->key);
-    parley_buffer_init(&review->body);
     parley_buffer_init(&review->notice);
-    review->body.limit_bytes = SMALL_BODY_BYTES_MAX;
+    small_body_init(&review->body, SMALL_BODY_BYTES_MAX);
     parley_arena_init(&review->arena, 0);
     return review;
 }
