@@ -19,6 +19,15 @@ static bool is_joint(char c) {
     return c == '_' || c == '-' || c == '.' || c == ' ';
 }
 
+uint32_t alike_letters(struct parley_bytes word) {
+    uint32_t letters = 0;
+    for (size_t i = 0; i < word.length; i++) {
+        const uint32_t bit = UINT32_C(1) << ((unsigned char)word.data[i] & 0x1F);
+        letters |= is_joint(word.data[i]) ? 0 : bit;
+    }
+    return letters;
+}
+
 /* The next letter at or after *at; -1 at the end. */
 static int next_letter(struct parley_bytes text, size_t *at) {
     while (*at < text.length && is_joint(text.data[*at])) {

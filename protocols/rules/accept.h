@@ -44,8 +44,7 @@ struct accept {
     struct parley_message *message;
     struct accept_level *level; /* the innermost that is open; `levels`: none is */
     uint32_t failed;            /* the types whose rules this message does not keep */
-    uint32_t stray_types;       /* added to them by a key that no rule names: all, if the walk is to
-                                   look whether it is misspelt */
+    bool has_spelling;          /* a key that no rule names, and that may be misspelt, is a fault */
     uint32_t key_count;
     bool is_type_known;                               /* message->type is set from it */
     struct accept_level levels[1 + ACCEPT_DEPTH_MAX]; /* the first is around the message */
@@ -57,7 +56,7 @@ static inline void accept_begin(struct accept *accept, struct parley_message *me
     accept->message = message;
     accept->level = accept->levels;
     accept->failed = accept->key_count = 0;
-    accept->stray_types = message->options.has_spelling ? UINT32_MAX : 0;
+    accept->has_spelling = message->options.has_spelling;
     accept->is_type_known = false;
 }
 
@@ -145,7 +144,10 @@ static inline bool accept_keep_key(struct accept *accept, struct parley_bytes ke
     if (accept->key_count == ACCEPT_KEYS_MAX) {
         return false;
     }
-    accept->failed |= accept->stray_types;
+    if (accept->has_spelling && schema_member_like(accept->level->node, key) != NULL) {
+        accept->failed =
+            UINT32_MAX; /* the walk looks whether the member that is meant is missing */
+    }
     accept->marks[accept->key_count] = mark;
     accept->keys[accept->key_count++] = key;
     return true;

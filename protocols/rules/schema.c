@@ -11,11 +11,28 @@
 
 #include <parley/arena.h>
 
+#include "alike.h"
 #include "constraint.h"
 
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key) {
     const struct schema_node *member = schema_marked_member(node, key, schema_mark(key));
     return member != &schema_unasked ? member : NULL;
+}
+
+const struct schema_node *schema_member_like(const struct schema_node *node,
+                                             struct parley_bytes key) {
+    const struct schema_node *found = NULL, *child = node->children;
+    const uint32_t letters = child != NULL ? alike_letters(key) : 0;
+    for (; child != NULL; child = child->next) {
+        if (alike_may(letters, child->letters) &&
+            (alike_but_style(key, child->token) || alike_but_letter(key, child->token))) {
+            if (found != NULL) {
+                return NULL;
+            }
+            found = child;
+        }
+    }
+    return found;
 }
 
 static const struct schema_slot no_slots[1];
@@ -36,7 +53,7 @@ static struct schema_node *add_child(struct parley_arena *arena, struct schema_n
         return NULL;
     }
     assert(node->child_count < SCHEMA_CHILDREN_MAX);
-    *child = (struct schema_node){.token = token, .field = -1};
+    *child = (struct schema_node){.token = token, .letters = alike_letters(token), .field = -1};
     if (is_every) {
         node->every = child;
         return child;

@@ -53,6 +53,7 @@ static inline unsigned schema_kind(enum parley_kind kind) {
 struct schema_node {
     struct parley_bytes token; /* of the JSON Pointer; the key in its object */
     struct schema_spelling spelling;
+    uint32_t letters;            /* alike_letters() of the token */
     unsigned number;             /* among all nodes, from 1; 0: not numbered, there are too many */
     uint64_t bit;                /* identifies it in a set of siblings; `every`: 0 */
     int field;                   /* the protocol's field that is captured here, or -1 */
@@ -184,6 +185,11 @@ static inline unsigned schema_type_of(const struct parley_schema *schema,
     const uint64_t bit = schema_marked_member(&schema->types, value->text, mark)->bit;
     return bit != 0 ? (unsigned)__builtin_ctzll(bit) : PARLEY_TYPE_OTHER;
 }
+
+/* The only child that a key which names none is like: it may be misspelt (GW-103). NULL: none, or
+ * several. */
+const struct schema_node *schema_member_like(const struct schema_node *node,
+                                             struct parley_bytes key);
 
 /* The child for a key, or NULL if no rule checks it. */
 const struct schema_node *schema_member(const struct schema_node *node, struct parley_bytes key);

@@ -186,21 +186,6 @@ static const struct schema_node *next_node(struct walk *walk) {
 
 /* ---- members that may be misspelt (GW-103) ---- */
 
-/* The only member of an object that a key is like; NULL: none, or several. */
-static const struct schema_node *member_like(const struct schema_node *object,
-                                             struct parley_bytes key) {
-    const struct schema_node *found = NULL;
-    for (const struct schema_node *child = object->children; child != NULL; child = child->next) {
-        if (is_alike(key, child->token)) {
-            if (found != NULL) {
-                return NULL;
-            }
-            found = child;
-        }
-    }
-    return found;
-}
-
 /* The value of a key that may be misspelt. What is inside it is not read, so that it is not known
  * to fit. */
 static void ask_stray(struct walk *walk, const struct parley_value *value) {
@@ -305,7 +290,7 @@ bool walk_key(struct walk *walk, struct parley_bytes key) {
     }
     struct walk_stray *stray = &walk->strays[walk->stray_count++];
     *stray = (struct walk_stray){.key = key};
-    stray->meant = walk->has_spelling ? member_like(frame->node, key) : NULL;
+    stray->meant = walk->has_spelling ? schema_member_like(frame->node, key) : NULL;
     walk->asked = stray->meant != NULL ? stray : NULL;
     return walk->asked != NULL;
 }
