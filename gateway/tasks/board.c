@@ -78,6 +78,7 @@ enum parley_status board_settle(struct board *board, struct work *work) {
     if (was_open) {
         works_set_phase(board, work, WORK_TAKEN); /* for its priority and its time may change */
     }
+    moments_describe(board, work, &what);
     PARLEY_TRY(works_describe(board, work, &what));
     const bool can_open = what.is_open || what.opens_at_ms > 0;
     const bool is_at_rest = work->phase == WORK_CLOSED || work->phase == WORK_SPENT;
@@ -354,7 +355,8 @@ void board_destroy(struct board *board) {
         return;
     }
     works_remove_all(board);
-    free(board->due.slots);
+    time_heap_finish(&board->due);
+    time_heap_finish(&board->moments);
     parley_arena_finish(&board->arena);
     pthread_mutex_destroy(&board->lock);
     free(board->bucket);

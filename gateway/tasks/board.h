@@ -32,6 +32,7 @@
 #include <parley/tasks.h>
 
 #include "bucket_watch.h"
+#include "moments.h"
 
 struct board;
 
@@ -48,6 +49,16 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
                                 const struct board_limits *limits,
                                 struct board **out) PARLEY_MUST_CHECK;
 void board_destroy(struct board *board);
+
+/* Who is told what happens to work by the clock alone (`tell` NULL: nobody). */
+struct board_teller {
+    /* Called with the lock held, on any thread: it may call nothing of the board. */
+    void (*tell)(void *context, const struct moment *moment);
+    void *context;
+    int64_t past_ms; /* how long ago it may have been when it is read */
+};
+/* Before board_begin. */
+void board_on_moment(struct board *board, const struct board_teller *teller);
 
 /* ---- its input ---- */
 

@@ -116,7 +116,9 @@ static void insert_in_all(struct board *board, struct work *work) {
 }
 
 struct work *works_add(struct board *board, struct parley_bytes id, uint64_t order) {
-    const bool has_room = id.length < BOARD_ID_MAX && due_reserve(board, board->work_count + 1);
+    const size_t count = board->work_count + 1;
+    const bool has_room = id.length < BOARD_ID_MAX && time_heap_reserve(&board->due, count) &&
+                          moments_reserve(board, count);
     struct work *work = has_room ? calloc(1, sizeof *work) : NULL;
     if (work == NULL) {
         return NULL;
@@ -173,6 +175,7 @@ void works_remove(struct board *board, struct work *work) {
     *link = work->chain_next;
     leave_claims(board, work);
     leave_retries(work);
+    moments_remove(board, work);
     leave_phase(board, work);
     TAILQ_REMOVE(&board->all, work, age_link);
     board->work_count--;

@@ -2,13 +2,15 @@
 #pragma once
 
 /* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_due.c the
- * work that opens later, board.c reads entries, board_take.c matches work and wishes, board_list.c
- * answers questions. Private to board_*.c; all of it under the lock. */
+ * work that opens later, board_moments.c what happens by the clock alone, board.c reads entries,
+ * board_take.c matches work and wishes, board_list.c answers questions. Private to board_*.c; all
+ * of it under the lock. */
 
 #include <pthread.h>
 #include <sys/queue.h>
 
 #include "board.h"
+#include "time_heap.h"
 
 enum {
     BOARD_CHAINS = 32768,
@@ -43,15 +45,18 @@ struct work {
     char *facts[PARLEY_TASK_FACTS];    /* the values; NULL if there is none */
     size_t lengths[PARLEY_TASK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_TASK_FACTS];
-    uint64_t order;        /* of its first key in the bucket */
-    uint64_t turn_number;  /* of the last of the series of turns; 0: there is none */
-    int64_t claimed_ms;    /* Unix time; of the key of its claim */
-    int64_t retry_at_ms;   /* … before which what tries it again is not given out; 0: none */
-    int64_t opens_at_ms;   /* … at which it opens by itself; 0: it is open, or does not */
-    int64_t put_off_ms;    /* … which it tries again said, 0: none */
-    int64_t not_before_ms; /* … before which it is not given out: of both the later */
-    size_t due_slot;       /* DUE_LATER: its place in the heap */
-    uint64_t retry_of;     /* hash of the id of the work that it tries again; 0 for none */
+    uint64_t order;          /* of its first key in the bucket */
+    uint64_t turn_number;    /* of the last of the series of turns; 0: there is none */
+    int64_t claimed_ms;      /* Unix time; of the key of its claim */
+    int64_t retry_at_ms;     /* … before which what tries it again is not given out; 0: none */
+    int64_t opens_at_ms;     /* … at which it opens by itself; 0: it is open, or does not */
+    int64_t put_off_ms;      /* … which it tries again said, 0: none */
+    int64_t not_before_ms;   /* … before which it is not given out: of both the later */
+    struct time_node due;    /* DUE_LATER: in that heap */
+    struct time_node moment; /* in the heap of moments, unless … */
+    enum parley_task_moment moment_kind; /* … this is none */
+    uint64_t moment_turn;                /* the last turn, when it was put there */
+    uint64_t retry_of;            /* hash of the id of the work that it tries again; 0 for none */
     LIST_ENTRY(work) retry_link;  /* of those that try something again */
     const char *state;            /* one of the kind's */
     char *task, *to;              /* NULL if it is not known, or for no agent */
@@ -82,10 +87,8 @@ struct board {
     struct work *chains[BOARD_CHAINS], *claims[BOARD_CHAINS];
     LIST_HEAD(, work) retries[BOARD_CHAINS]; /* by retry_of */
     struct works all, closed, spent, open[BOARD_PRIORITIES_MAX];
-    struct {
-        struct work **slots; /* a heap; there is room for all work */
-        size_t count, room;
-    } due;
+    struct time_heap due, moments; /* each has room for all work */
+    struct board_teller teller;
     size_t work_count, open_count, bytes;
     bool has_left_out, is_current;
     uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */
@@ -141,8 +144,6 @@ enum parley_status works_read(struct board *board, const struct work *work, int6
 
 /* ---- board_due.c ---- */
 
-/* Makes room for so many.  Returns: false: there is no memory. */
-bool due_reserve(struct board *board, size_t count);
 void due_add(struct board *board, struct work *work);
 void due_remove(struct board *board, const struct work *work);
 /* One that others come due before, or NULL. */
@@ -155,6 +156,19 @@ void due_open(struct board *board);
 /* Sets the timer that opens the rest when it is due.  Threads: that of the reactor that reads. */
 void due_set_timer(struct board *board);
 void due_on_timer(struct reactor_timer *timer);
+
+/* ---- board_moments.c ---- */
+
+/* Makes room for so many.  Returns: false: there is no memory. */
+bool moments_reserve(struct board *board, size_t count);
+/* Notes the next moment of work whose facts were read. */
+void moments_describe(struct board *board, struct work *work, const struct parley_task *what);
+/* The work is removed. */
+void moments_remove(struct board *board, struct work *work);
+/* Tells of those that have come, some at a time. */
+void moments_tell(struct board *board);
+/* When the next one is to be told, Unix time; INT64_MAX: there is none. */
+int64_t moments_due_ms(const struct board *board);
 
 /* ---- board_take.c ---- */
 

@@ -30,6 +30,13 @@ enum parley_task_fact {
 };
 #define PARLEY_TASK_KNOWN_BY PARLEY_TASK_RETRY_KEY /* the facts before it */
 
+/* What happens to a task by the clock alone: nothing is stored at that moment. */
+enum parley_task_moment {
+    PARLEY_TASK_NO_MOMENT,
+    PARLEY_TASK_EXPIRES, /* no agent has claimed it in time */
+    PARLEY_TASK_LAPSES,  /* its holder has not been heard of for so long that others may claim it */
+};
+
 /* Texts whose data is NULL, and a sequence of 0, are not known.  Owns: borrowed from the values and
  * from the arena. */
 struct parley_task {
@@ -49,6 +56,8 @@ struct parley_task {
     bool is_open;          /* it may be claimed, until … */
     int64_t open_until_ms; /* … this time, Unix time; INT64_MAX: it has none */
     int64_t retry_at_ms;   /* `retry_at`, Unix time; 0: not known */
+    enum parley_task_moment moment; /* the next one, or the last; none of a task that has ended */
+    int64_t moment_ms;              /* … when that is, Unix time */
     struct parley_bytes
         streams[PARLEY_TASK_FACTS]; /* where the messages are that the facts are of */
     uint64_t sequences[PARLEY_TASK_FACTS];

@@ -186,6 +186,21 @@ static void settle_opening(const struct roundtable_task *task, int64_t now_ms,
     out->opens_at_ms = can_open && out->opens_at_ms > now_ms ? out->opens_at_ms : 0;
 }
 
+/* Before settle_opening, which forgets when it opened. */
+static void read_moment(const struct roundtable_task *task, struct parley_task *out) {
+    const int64_t expires_ms = open_until_ms(out->deadline);
+    if (task->end.is_there) {
+        return;
+    }
+    if (!task->claim.is_there && expires_ms != INT64_MAX) {
+        out->moment = PARLEY_TASK_EXPIRES;
+        out->moment_ms = expires_ms;
+    } else if (task->claim.is_there && out->holder.data != NULL && out->opens_at_ms > 0) {
+        out->moment = PARLEY_TASK_LAPSES;
+        out->moment_ms = out->opens_at_ms;
+    }
+}
+
 static enum parley_status read_work(struct parley_bytes id,
                                     const struct parley_bytes facts[PARLEY_TASK_FACTS],
                                     int64_t now_ms, struct parley_arena *arena,
@@ -207,6 +222,7 @@ static enum parley_status read_work(struct parley_bytes id,
     read_turn(&turn, now_ms / 1000, out);
     read_end(&task.end, out);
     out->retried_by = roundtable_fact_text(&retry, ROUNDTABLE_MEMBER_RETRIED_BY);
+    read_moment(&task, out);
     settle_opening(&task, now_ms, out);
     return PARLEY_OK;
 }

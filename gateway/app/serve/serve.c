@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock_and_ids.h"
+#include "moments.h"
 #include "task_boards.h"
 #include "process_limits.h"
 #include "commit.h"
@@ -80,6 +81,7 @@ struct server {
     struct figures_set figures;
     struct shared_figures shared_figures;
     struct board **boards;
+    struct moments *moments;
     struct fact_ledger *fact_ledger;
     struct index_keeper *index_keeper; /* NULL: no index is kept … */
     struct index_service *index_service;
@@ -524,8 +526,9 @@ static int start_workers(struct server *server) {
         return fail("cannot start", "out of memory");
     }
     server->fact_ledger = fact_ledger_create();
-    if (server->fact_ledger == NULL ||
-        task_boards_create(configuration, &server->boards) != PARLEY_OK ||
+    server->moments = moments_create();
+    if (server->fact_ledger == NULL || server->moments == NULL ||
+        task_boards_create(configuration, server->moments, &server->boards) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
@@ -553,6 +556,7 @@ static int start_workers(struct server *server) {
         .worker_pool = server->worker_pool,
         .commit = server->commit,
         .boards = server->boards,
+        .moments = server->moments,
         .fact_ledger = server->fact_ledger,
         .index_service = server->index_service,
         .index_keeper = server->index_keeper,
@@ -675,6 +679,7 @@ static void finish(struct server *server) {
     worker_pool_destroy(server->worker_pool);
     halt_sets_destroy(server->halt_sets);
     task_boards_destroy(server->boards);
+    moments_destroy(server->moments);
     fact_ledger_destroy(server->fact_ledger);
     index_service_destroy(server->index_service);
     index_keeper_destroy(server->index_keeper);

@@ -13,8 +13,16 @@ static uint64_t value_of(const struct configuration *configuration, const struct
     return option != NULL ? configuration_values(configuration, channel)[option - first].number : 0;
 }
 
+/* Readers are told what happens while they read; a board that is read anew may be late. */
+enum { PAST_MS = 10000 };
+
+static void on_moment(void *context, const struct moment *moment) {
+    moments_add(context, moment);
+}
+
 enum parley_status task_boards_create(const struct configuration *configuration,
-                                      struct board ***out) {
+                                      struct moments *moments, struct board ***out) {
+    const struct board_teller teller = {.tell = on_moment, .context = moments, .past_ms = PAST_MS};
     const struct channel *channels = configuration->channels;
     struct board **boards = calloc(parley_protocol_count(), sizeof(struct board *));
     if (boards == NULL) {
@@ -31,6 +39,7 @@ enum parley_status task_boards_create(const struct configuration *configuration,
             task_boards_destroy(boards);
             return PARLEY_E_MEMORY;
         }
+        board_on_moment(boards[i], &teller);
     }
     *out = boards;
     return PARLEY_OK;

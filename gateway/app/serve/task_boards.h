@@ -8,10 +8,13 @@
 #include "configuration.h"
 
 struct board;
+struct moments;
 
-/* Owns: returns an array in the order of parley_protocols, NULL where a protocol has no work, which
- * the caller destroys once no reactor runs. */
+/* `moments`: to which they add what happens by the clock alone.  Owns: borrows them; returns an
+ * array in the order of parley_protocols, NULL where a protocol has no work, which the caller
+ * destroys once no reactor runs. */
 enum parley_status task_boards_create(const struct configuration *configuration,
+                                      struct moments *moments,
                                       struct board ***out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void task_boards_destroy(struct board **boards);

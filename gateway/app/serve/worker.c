@@ -443,6 +443,7 @@ static enum parley_status build(struct worker *worker) {
                               gateway->configuration->channels, &gateway->replies));
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration, &worker->services.streams));
+    streams_tell(worker->services.streams, worker->options.moments);
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &worker->services.checkpoints,
                              &worker->services.agents));

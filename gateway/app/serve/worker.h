@@ -39,6 +39,7 @@ struct worker_options {
     int listen_fd;                       /* shared */
     int admin_fd;                        /* of --admin-listen; -1: another worker has it, or none */
     struct board *const *boards;         /* shared */
+    struct moments *moments;             /* shared */
     struct fact_ledger *fact_ledger;     /* shared */
     struct index_service *index_service; /* shared; NULL: no index is kept … */
     const struct index_keeper *index_keeper; /* … nor is this there */

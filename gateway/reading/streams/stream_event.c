@@ -140,6 +140,44 @@ bool stream_event_tells(const struct stream_event *event, const struct stream_qu
     return true;
 }
 
+/* ---- moments ---- */
+
+bool stream_query_follows(const struct stream_query *query) {
+    const unsigned naming =
+        1u << STREAM_FILTER_THREAD | 1u << STREAM_FILTER_RECEIVER | 1u << STREAM_FILTER_FOR;
+    return (query->filter_set & naming) != 0;
+}
+
+static bool passes_moment(const struct moment *moment, enum stream_filter filter,
+                          const char *list) {
+    switch (filter) {
+    case STREAM_FILTER_THREAD:
+        return moment->protocol->is_thread_caseless ? stream_list_has_caseless(list, moment->thread)
+                                                    : passes(list, moment->thread);
+    case STREAM_FILTER_RECEIVER:
+    case STREAM_FILTER_FOR:
+        return passes(list, moment->receiver);
+    case STREAM_FILTER_DOMAIN:
+        return passes(list, moment->domain);
+    case STREAM_FILTER_PRIORITY:
+        return passes(list, moment->priority);
+    case STREAM_FILTER_AGENT:
+        return false;
+    default:
+        return true; /* it says what messages of the thread the reader gets */
+    }
+}
+
+bool stream_moment_tells(const struct moment *moment, const struct stream_query *query) {
+    for (unsigned left = query->filter_set; left != 0; left &= left - 1) {
+        const enum stream_filter filter = (enum stream_filter)__builtin_ctz(left);
+        if (!passes_moment(moment, filter, query->filters[filter])) {
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- messages of a protocol ---- */
 
 /* The header ce-id, which any publisher may write: data NULL for one that is not plain, or that
@@ -366,10 +404,10 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `data`: JSON; NULL for none. */
+/* `data`: JSON; data NULL for none. */
 static struct stream_event *render_own_at(int64_t time_ns, const char *id, const char *source,
                                           const char *type, struct parley_bytes token,
-                                          const char *data) {
+                                          struct parley_bytes data) {
     struct parley_buffer text;
     struct stream_layout layout = {0};
     parley_buffer_init(&text);
@@ -377,13 +415,13 @@ static struct stream_event *render_own_at(int64_t time_ns, const char *id, const
     stream_write_member(&text, ",\"source\":", parley_bytes_of(source));
     stream_write_member(&text, ",\"type\":", parley_bytes_of(type));
     stream_write_time(&text, time_ns);
-    if (data != NULL) {
+    if (data.data != NULL) {
         parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
     }
     stream_write_token(&text, token, &layout);
-    if (data != NULL) {
+    if (data.data != NULL) {
         parley_buffer_text(&text, ",\"data\":");
-        parley_buffer_text(&text, data);
+        parley_buffer_append(&text, data);
     }
     parley_buffer_char(&text, '}');
     struct stream_event *event = stream_event_make(&text, &layout, parley_bytes_of(type), NULL);
@@ -393,7 +431,7 @@ static struct stream_event *render_own_at(int64_t time_ns, const char *id, const
 
 static struct stream_event *render_own(const char *id, const char *source, const char *type,
                                        struct parley_bytes token, const char *data) {
-    return render_own_at(now_ns(), id, source, type, token, data);
+    return render_own_at(now_ns(), id, source, type, token, parley_bytes_of(data));
 }
 
 struct stream_event *stream_render_halt(const struct channel *channel,
@@ -406,7 +444,20 @@ struct stream_event *stream_render_halt(const struct channel *channel,
     snprintf(source, sizeof source, "/%s", channel->name);
     return render_own_at(event->time_ns, id, source,
                          is_release ? "parley.released" : "parley.halted", token,
-                         event->halt->data);
+                         parley_bytes_of(event->halt->data));
+}
+
+struct stream_event *stream_render_moment(const struct moment *moment, struct parley_bytes token) {
+    char number[SEQUENCE_DIGITS_MAX + 2] = "", id[OWN_ID_MAX], source[OWN_ID_MAX];
+    char type[OWN_ID_MAX];
+    if (moment->number != 0) {
+        snprintf(number, sizeof number, ":%ju", (uintmax_t)moment->number);
+    }
+    snprintf(id, sizeof id, "%.*s:%s%s", (int)moment->thread.length, moment->thread.data,
+             moment->what, number);
+    snprintf(source, sizeof source, "/%s", moment->protocol->name);
+    snprintf(type, sizeof type, "parley.%s", moment->what);
+    return render_own_at(moment->at_ms * 1000000, id, source, type, token, moment->data);
 }
 
 struct stream_event *stream_render_gap(const struct channel *channel, uint64_t first, uint64_t last,

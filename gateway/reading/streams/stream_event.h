@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "jetstream.h"
+#include "moments.h"
 #include "stream_query.h"
 
 struct stream_halt;
@@ -52,6 +53,12 @@ bool stream_event_matches(const struct stream_event *event, const struct stream_
  * release, since they can match messages of that conversation. */
 bool stream_event_tells(const struct stream_event *event, const struct stream_query *query);
 
+/* Whether a reader with these filters follows things: it names a thread, or whom messages are for.
+ */
+bool stream_query_follows(const struct stream_query *query);
+/* Whether such a reader is told of the moment. */
+bool stream_moment_tells(const struct moment *moment, const struct stream_query *query);
+
 /* Renders the messages of one stream, one at a time. */
 struct stream_renderer {
     const struct channel *channel;
@@ -90,6 +97,9 @@ struct stream_event *stream_render_gap(const struct channel *channel, uint64_t f
 struct stream_event *stream_render_halt(const struct channel *channel,
                                         const struct stream_event *event,
                                         struct parley_bytes token);
+
+/* Tells a moment: parley.expired, parley.lapsed. `token`: as above.  Returns: as above. */
+struct stream_event *stream_render_moment(const struct moment *moment, struct parley_bytes token);
 
 /* Events about the response itself.  `id`: of the request; `source`: its path; `token`: of the
  * events that the reader has got so far.  Returns: as above. */

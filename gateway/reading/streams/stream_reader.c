@@ -236,6 +236,22 @@ void stream_reader_keep_alive(struct stream_reader *reader) {
     }
 }
 
+void stream_reader_follow(struct stream_reader *reader, struct moments *moments) {
+    const struct stream_query *query = &reader->query;
+    if (moments != NULL && stream_query_follows(query) && !query->is_ending && !query->is_bare &&
+        reader->codec == NULL) {
+        reader->moments = moments;
+        reader->moments_position = moments_end(moments);
+        reader->moments_from_ms = reactor_wall_clock_ns() / 1000000;
+    }
+}
+
+void stream_reader_look(struct stream_reader *reader) {
+    if (reader->returned.sequence == 0) {
+        wake(reader);
+    }
+}
+
 void stream_reader_end(struct stream_reader *reader, const char *reason) {
     if (reader->course == STREAM_GOES_ON) {
         reader->course = STREAM_LEAVES;
@@ -400,6 +416,31 @@ static enum stream_item take(struct stream_reader *reader, struct stream_cursor 
     return item;
 }
 
+static bool is_told(const struct stream_reader *reader, const struct moment *moment) {
+    size_t protocol = 0;
+    while (parley_protocols[protocol] != moment->protocol) {
+        protocol++;
+    }
+    return moment->at_ms >= reader->moments_from_ms && (reader->reads >> protocol & 1) != 0 &&
+           stream_moment_tells(moment, &reader->query);
+}
+
+/* Sets `current` to the next moment of which it is told. */
+static enum stream_item take_moment(struct stream_reader *reader) {
+    const struct moment *moment;
+    enum stream_item item = STREAM_NOTHING;
+    while (item == STREAM_NOTHING &&
+           (moment = moments_take(reader->moments, &reader->moments_position)) != NULL) {
+        if (is_told(reader, moment)) {
+            char token[STREAM_TOKEN_MAX];
+            reader->current = stream_render_moment(moment, write_tokens(reader, token));
+            item = reader->current != NULL ? STREAM_EVENT : STREAM_FAILED;
+        }
+        moment_unref(moment);
+    }
+    return item;
+}
+
 /* Sets `current` to the last event. */
 static enum stream_item take_end(struct stream_reader *reader, const char *reason) {
     reader->course = STREAM_ENDS;
@@ -466,8 +507,12 @@ static enum stream_item find_event(struct stream_reader *reader) {
     if (reader->course == STREAM_LEAVES) {
         return take_end(reader, reader->end_reason);
     }
-    const enum stream_item item =
-        reader->merging != NULL ? take_earliest(reader) : take_in_turn(reader);
+    enum stream_item item = reader->moments != NULL ? take_moment(reader) : STREAM_NOTHING;
+    if (item != STREAM_NOTHING) {
+        reader->due = STREAM_DUE_NOTHING;
+        return item;
+    }
+    item = reader->merging != NULL ? take_earliest(reader) : take_in_turn(reader);
     if (item == STREAM_NOTHING && reader->due == STREAM_DUE_KEEPALIVE) {
         return take_due(reader);
     }

@@ -34,6 +34,7 @@ struct stream_reader {
 
     /* The keeper's. */
     TAILQ_ENTRY(stream_reader) link;
+    LIST_ENTRY(stream_reader) following_link; /* of those that are told moments */
     int64_t moved_ms;
     struct tally_entry *opening;            /* of its sender */
     uint64_t reads;                         /* bit I: parley_protocols[I]; then refused messages */
@@ -57,6 +58,10 @@ struct stream_reader {
         STREAM_BREAKS,      /* now, within an event: the response is not complete */
     } course;               /* it only moves forward */
     const char *end_reason; /* of STREAM_LEAVES; static */
+
+    struct moments *moments;   /* of which it is told; NULL: of none */
+    uint64_t moments_position; /* the next one */
+    int64_t moments_from_ms;   /* those since then, Unix time */
 
     struct stream_event *current; /* being sent */
     size_t offset;                /* how much of it is sent */
@@ -99,6 +104,10 @@ ssize_t stream_reader_read(void *state, char *buffer, size_t size);
 /* Sends a keepalive with the present resume token, unless events are to be sent anyway, or it reads
  * to an end (follow=false). */
 void stream_reader_keep_alive(struct stream_reader *reader);
+/* Tells it of the moments that come from now on, if it follows what they are of. */
+void stream_reader_follow(struct stream_reader *reader, struct moments *moments);
+/* Moments have come. */
+void stream_reader_look(struct stream_reader *reader);
 /* Sends parley.end with this reason (static) after the current event, and ends. Of several reasons
  * the first counts. */
 void stream_reader_end(struct stream_reader *reader, const char *reason);

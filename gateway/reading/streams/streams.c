@@ -50,9 +50,11 @@ TAILQ_HEAD(stream_readers, stream_reader);
 struct streams {
     struct reactor *reactor;
     struct jetstream *jetstream;
-    struct stream_readers readers; /* the quietest first */
-    struct reactor_timer timer;    /* armed while there are readers */
-    struct stream_access access;   /* of those that have been answered */
+    struct stream_readers readers;        /* the quietest first */
+    LIST_HEAD(, stream_reader) following; /* of them, who are told moments */
+    struct moments_listener listener;
+    struct reactor_timer timer;  /* armed while there are readers */
+    struct stream_access access; /* of those that have been answered */
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
@@ -165,6 +167,9 @@ static void request_closed(void *state, bool is_complete) {
     struct stream_reader *reader = state;
     struct streams *streams = reader->keeper;
     TAILQ_REMOVE(&streams->readers, reader, link);
+    if (reader->moments != NULL) {
+        LIST_REMOVE(reader, following_link);
+    }
     stream_access_remove(&streams->access, reader);
     tally_leave(reader->opening);
     stream_reader_destroy(reader);
@@ -274,6 +279,10 @@ static void serve(struct streams *streams, const struct limits *limits,
     reader->is_sse = form.is_sse;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
+    stream_reader_follow(reader, streams->listener.moments);
+    if (reader->moments != NULL) {
+        LIST_INSERT_HEAD(&streams->following, reader, following_link);
+    }
     if (!streams->timer.is_armed) {
         reactor_timer_set(streams->reactor, &streams->timer, QUIET_MS);
     }
@@ -298,6 +307,19 @@ void streams_serve_rejected(struct streams *streams, const struct limits *limits
 }
 
 /* ---- all of them ---- */
+
+static void on_moments(struct moments_listener *listener) {
+    struct streams *streams = OWNER_OF(listener, struct streams, listener);
+    struct stream_reader *reader;
+    LIST_FOREACH(reader, &streams->following, following_link) {
+        stream_reader_look(reader);
+    }
+}
+
+void streams_tell(struct streams *streams, struct moments *moments) {
+    streams->listener = (struct moments_listener){.reactor = streams->reactor, .come = on_moments};
+    moments_listen(moments, &streams->listener);
+}
 
 /* Those of all protocols, in use or not. */
 static size_t count_places(const struct jetstream *jetstream) {
@@ -324,6 +346,7 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     streams->timer.fire = timer_fired;
     streams->hub_count = hub_count;
     TAILQ_INIT(&streams->readers);
+    LIST_INIT(&streams->following);
     stream_access_init(&streams->access, reactor, guard, configuration);
     stream_pool_init(&streams->pool, reactor, POOL_BYTES_MAX);
     struct stream_hub *hub = streams->hubs;
@@ -347,6 +370,7 @@ void streams_destroy(struct streams *streams) {
         return;
     }
     assert(TAILQ_EMPTY(&streams->readers));
+    moments_ignore(&streams->listener);
     reactor_timer_clear(streams->reactor, &streams->timer);
     stream_access_finish(&streams->access);
     for (size_t i = 0; i < streams->hub_count; i++) {

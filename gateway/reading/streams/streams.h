@@ -14,6 +14,7 @@
 #include "jetstream.h"
 #include "sender_limits.h"
 
+struct moments;
 struct streams;
 
 /* `schemas`: one for each of parley_protocols, in its order; `configuration` may change between
@@ -24,6 +25,8 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
                                   const struct guard *guard, struct parley_schema *const *schemas,
                                   const struct configuration *configuration,
                                   struct streams **out) PARLEY_MUST_CHECK;
+/* Tells readers of moments, too.  Owns: borrowed; outlives the streams. */
+void streams_tell(struct streams *streams, struct moments *moments);
 /* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
  * turn of the reactor in between. */
 void streams_destroy(struct streams *streams);
