@@ -12,6 +12,7 @@ struct moments {
     struct moment *kept[MOMENTS_KEPT]; /* the one of position P at P % MOMENTS_KEPT */
     atomic_uint_fast64_t end;          /* written with the lock */
     LIST_HEAD(, moments_listener) listeners;
+    LIST_HEAD(, moments_hold) holds;
 };
 
 /* ---- one of them ---- */
@@ -145,6 +146,33 @@ void moments_ignore(struct moments_listener *listener) {
     }
 }
 
+/* ---- holds ---- */
+
+void moments_hold(struct moments *moments, struct moments_hold *hold) {
+    pthread_mutex_lock(&moments->lock);
+    hold->position = atomic_load(&moments->end);
+    LIST_INSERT_HEAD(&moments->holds, hold, link);
+    pthread_mutex_unlock(&moments->lock);
+}
+
+void moments_let_go(struct moments *moments, struct moments_hold *hold) {
+    pthread_mutex_lock(&moments->lock);
+    LIST_REMOVE(hold, link);
+    pthread_mutex_unlock(&moments->lock);
+}
+
+/* Half of the places, since some are added without asking. */
+bool moments_have_room(struct moments *moments) {
+    const struct moments_hold *hold;
+    bool has_room = true;
+    pthread_mutex_lock(&moments->lock);
+    LIST_FOREACH(hold, &moments->holds, link) {
+        has_room = has_room && atomic_load(&moments->end) - hold->position < MOMENTS_KEPT / 2;
+    }
+    pthread_mutex_unlock(&moments->lock);
+    return has_room;
+}
+
 /* ---- their life ---- */
 
 struct moments *moments_create(void) {
@@ -152,6 +180,7 @@ struct moments *moments_create(void) {
     if (moments != NULL) {
         pthread_mutex_init(&moments->lock, NULL);
         LIST_INIT(&moments->listeners);
+        LIST_INIT(&moments->holds);
     }
     return moments;
 }

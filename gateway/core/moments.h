@@ -59,6 +59,19 @@ void moments_listen(struct moments *moments, struct moments_listener *listener);
 /* Harmless when it does not listen. */
 void moments_ignore(struct moments_listener *listener);
 
+/* One who may not miss any.  Owns: the caller embeds it, zeroed at first, and keeps it until
+ * moments_let_go. */
+struct moments_hold {
+    uint64_t position; /* for moments_take; private */
+    LIST_ENTRY(moments_hold) link;
+};
+
+/* From the next one on: moments_have_room says false before that would be dropped. */
+void moments_hold(struct moments *moments, struct moments_hold *hold);
+void moments_let_go(struct moments *moments, struct moments_hold *hold);
+/* Whether more may be added: who notices them waits otherwise. */
+bool moments_have_room(struct moments *moments);
+
 /* The position after the newest one. */
 uint64_t moments_end(struct moments *moments);
 /* Takes the first one from a position on, and moves the position behind it.  Owns: returns a

@@ -54,6 +54,7 @@ void board_destroy(struct board *board);
 struct board_teller {
     /* Called with the lock held, on any thread: it may call nothing of the board. */
     void (*tell)(void *context, const struct moment *moment);
+    bool (*has_room)(void *context); /* else it is told later; NULL: there is always room */
     void *context;
     int64_t past_ms; /* how long ago it may have been when it is read */
 };

@@ -9,6 +9,7 @@
 
 enum {
     LATER_MS = 500,
+    NO_ROOM_MS = 100,
     TELL_MAX = 16, /* at a time, with the lock */
 };
 
@@ -43,9 +44,18 @@ void moments_remove(struct board *board, struct work *work) {
     forget(board, work);
 }
 
+static bool has_room(const struct board *board) {
+    const struct board_teller *teller = &board->teller;
+    return teller->has_room == NULL || teller->has_room(teller->context);
+}
+
 int64_t moments_due_ms(const struct board *board) {
     const struct time_node *first = time_heap_first(&board->moments);
-    return first == NULL ? INT64_MAX : first->at_ms;
+    if (first == NULL || has_room(board)) {
+        return first == NULL ? INT64_MAX : first->at_ms;
+    }
+    const int64_t later_ms = board_now_ms() + NO_ROOM_MS;
+    return first->at_ms > later_ms ? first->at_ms : later_ms;
 }
 
 /* ---- telling ---- */

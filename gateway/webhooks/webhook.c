@@ -23,6 +23,18 @@ void webhook_events_visit(void (*visit)(void *context, const struct parley_proto
     }
 }
 
+bool webhook_wants_moments(const struct webhook *webhook, const struct parley_protocol *protocol) {
+    const struct parley_notice *notice = protocol->notices;
+    for (; notice != NULL && notice->event != NULL; notice++) {
+        if (notice->is_moment &&
+            webhook_list_has(webhook->events, parley_bytes_of(notice->event)) &&
+            webhook_list_has(webhook->protocols, parley_bytes_of(protocol->name))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool webhook_list_has(const char *list, struct parley_bytes text) {
     if (list == NULL) {
         return true;

@@ -43,5 +43,8 @@ void webhook_events_visit(void (*visit)(void *context, const struct parley_proto
                                         const char *event),
                           void *context);
 
+/* Whether it wants an event of this protocol that is a moment (parley/notice.h). */
+bool webhook_wants_moments(const struct webhook *webhook, const struct parley_protocol *protocol);
+
 /* Whether `text` is an item of `list`, which has commas.  `list` NULL: it is. */
 bool webhook_list_has(const char *list, struct parley_bytes text);

@@ -5,6 +5,7 @@
 #include <parley/notice.h>
 
 #include "halt_value.h"
+#include "json_fields.h"
 #include "text.h"
 
 enum {
@@ -130,6 +131,41 @@ enum webhook_writing webhook_event_write_gone(const struct webhook_source *sourc
     write_begin(out, source, &stored);
     write_place(out, parley_bytes_of(place->stream), &stored);
     return end(out);
+}
+
+/* ---- moments ---- */
+
+static enum webhook_writing write_task(const struct webhook *webhook,
+                                       const struct webhook_source *source,
+                                       const struct jetstream_stored *stored,
+                                       struct parley_arena *arena, struct parley_buffer *out) {
+    struct json_field fields[] = {{.name = "domain"}, {.name = "from"}};
+    const enum json_fields_result read = json_fields_read(stored->payload, fields, 2, arena, NULL);
+    if (read == JSON_FIELDS_MEMORY) {
+        return WEBHOOK_FAILED;
+    }
+    if (read != JSON_FIELDS_READ || !webhook_list_has(webhook->domains, fields[0].text) ||
+        !webhook_list_has(webhook->senders, fields[1].text)) {
+        return WEBHOOK_OTHER;
+    }
+    write_begin(out, source, stored);
+    parley_buffer_text(out, ",\"task\":");
+    parley_buffer_append(out, stored->payload);
+    return end(out);
+}
+
+/* A key that was deleted has no value. */
+enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
+                                                const struct webhook_source *source,
+                                                const struct jetstream_stored *stored,
+                                                struct parley_buffer *out) {
+    struct parley_arena arena;
+    parley_arena_init(&arena, 0);
+    const enum webhook_writing written = stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX
+                                             ? WEBHOOK_OTHER
+                                             : write_task(webhook, source, stored, &arena, out);
+    parley_arena_finish(&arena);
+    return written;
 }
 
 /* ---- halts ---- */

@@ -42,6 +42,11 @@ enum webhook_writing webhook_event_write_message(const struct webhook *webhook,
 enum webhook_writing webhook_event_write_gone(const struct webhook_source *source,
                                               const struct fact_place *place, int64_t time_ns,
                                               struct parley_buffer *out);
+/* … of a key of a moment … */
+enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
+                                                const struct webhook_source *source,
+                                                const struct jetstream_stored *stored,
+                                                struct parley_buffer *out);
 /* … of a key of a halt. */
 enum webhook_writing webhook_event_write_halt(const struct webhook *webhook,
                                               const struct webhook_source *source,

@@ -286,6 +286,8 @@ static void on_stored(void *context, struct shared_consumer *from,
         shared_consumer_return(feed->target->all->options.jetstream, from, receipt, AGAIN_MS);
     } else if (source->notice == NULL) {
         enter(delivery, webhook_event_write_halt(webhook, source, stored, &delivery->body));
+    } else if (source->notice->is_moment) {
+        enter(delivery, webhook_event_write_moment(webhook, source, stored, &delivery->body));
     } else if (source->notice->keys != NULL) {
         fetch(delivery, stored->payload);
     } else {

@@ -74,6 +74,8 @@ static const struct parley_facts_kind facts = {
 /* docs/webhooks.md */
 static const struct parley_notice notices[] = {
     {.event = "task.ended", .keys = "*.end"},
+    {.event = "task.expired", .keys = "*.expired", .is_moment = true},
+    {.event = "task.lapsed", .keys = "*.lapsed.*", .is_moment = true},
     {.event = NULL},
 };
 

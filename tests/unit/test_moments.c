@@ -90,6 +90,26 @@ static void test_what_was_taken_outlives_its_place(void **state) {
     moment_unref(moment);
 }
 
+static void test_there_is_no_room_for_what_would_be_missed(void **state) {
+    (void)state;
+    struct moments *moments = moments_create();
+    struct moments_hold hold = {0};
+    add(moments, 1);
+    moments_hold(moments, &hold);
+    for (unsigned i = 1; i <= MOMENTS_KEPT / 2; i++) {
+        assert_true(moments_have_room(moments));
+        add(moments, 1 + i);
+    }
+    assert_false(moments_have_room(moments));
+    assert_int_equal(take(moments, &hold.position), 2);
+    assert_true(moments_have_room(moments));
+    add(moments, MOMENTS_KEPT);
+    assert_false(moments_have_room(moments));
+    moments_let_go(moments, &hold);
+    assert_true(moments_have_room(moments));
+    moments_destroy(moments);
+}
+
 /* ---- boards ---- */
 
 static char told[200];
@@ -189,6 +209,7 @@ int main(void) {
         cmocka_unit_test(test_each_position_gets_each_moment_once),
         cmocka_unit_test(test_who_is_far_behind_misses_the_oldest),
         cmocka_unit_test(test_what_was_taken_outlives_its_place),
+        cmocka_unit_test(test_there_is_no_room_for_what_would_be_missed),
         BOARD_TEST(test_a_board_tells_what_has_expired_or_lapsed),
         BOARD_TEST(test_a_board_tells_nothing_of_long_ago_or_of_what_has_ended),
         BOARD_TEST(test_a_lapse_is_told_though_the_task_ends_then),

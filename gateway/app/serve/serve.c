@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "clock_and_ids.h"
+#include "moment_keeper.h"
 #include "moments.h"
 #include "task_boards.h"
 #include "process_limits.h"
@@ -46,6 +47,7 @@
 #include "tls_context.h"
 #include "token_keeper.h"
 #include "webhook_file.h"
+#include "worker_tasks.h"
 #include "worker.h"
 #include "worker_halts.h"
 
@@ -518,6 +520,13 @@ static int create_stall_watch(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
+/* Readers are told what happens while they read, and a board that is read anew may be late;
+ * webhooks are told, too, what happened while no gateway ran. */
+static int64_t moments_past_ms(const struct server *server) {
+    enum { PAST_MS = 10000 };
+    return worker_tasks_keep_moments(&server->webhooks) ? MOMENT_KEEPER_PAST_MS : PAST_MS;
+}
+
 static int start_workers(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     const unsigned count = worker_count(configuration);
@@ -528,7 +537,8 @@ static int start_workers(struct server *server) {
     server->fact_ledger = fact_ledger_create();
     server->moments = moments_create();
     if (server->fact_ledger == NULL || server->moments == NULL ||
-        task_boards_create(configuration, server->moments, &server->boards) != PARLEY_OK ||
+        task_boards_create(configuration, server->moments, moments_past_ms(server),
+                           &server->boards) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }

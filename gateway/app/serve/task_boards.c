@@ -13,16 +13,19 @@ static uint64_t value_of(const struct configuration *configuration, const struct
     return option != NULL ? configuration_values(configuration, channel)[option - first].number : 0;
 }
 
-/* Readers are told what happens while they read; a board that is read anew may be late. */
-enum { PAST_MS = 10000 };
-
 static void on_moment(void *context, const struct moment *moment) {
     moments_add(context, moment);
 }
 
+static bool has_room(void *context) {
+    return moments_have_room(context);
+}
+
 enum parley_status task_boards_create(const struct configuration *configuration,
-                                      struct moments *moments, struct board ***out) {
-    const struct board_teller teller = {.tell = on_moment, .context = moments, .past_ms = PAST_MS};
+                                      struct moments *moments, int64_t past_ms,
+                                      struct board ***out) {
+    const struct board_teller teller = {
+        .tell = on_moment, .has_room = has_room, .context = moments, .past_ms = past_ms};
     const struct channel *channels = configuration->channels;
     struct board **boards = calloc(parley_protocol_count(), sizeof(struct board *));
     if (boards == NULL) {

@@ -30,7 +30,7 @@
 #include "routes.h"
 #include "streams.h"
 #include "task_boards.h"
-#include "task_ender.h"
+#include "worker_tasks.h"
 #include "worker_figures.h"
 #include "worker_halts.h"
 #include "worker_objects.h"
@@ -58,7 +58,7 @@ struct worker {
     struct bucket *buckets;           /* BUCKETS_MAX per protocol, for the names of its own */
     size_t bucket_count;
     struct fact_consumers **fact_consumers; /* one per protocol; NULL for none */
-    struct task_ender **task_enders;        /* likewise */
+    struct worker_tasks tasks;
     pthread_t thread;
     struct reactor_timer away_timer;      /* until NATS was away for too long */
     bool is_away;                         /* it was, or was never there: counted in away_count */
@@ -386,34 +386,12 @@ static enum parley_status create_webhooks(struct worker *worker) {
 }
 
 /* Of all workers the one that keeps facts ends tasks, too. */
-static enum parley_status create_enders(struct worker *worker) {
-    struct gateway *gateway = &worker->services.gateway;
-    worker->task_enders = calloc(parley_protocol_count(), sizeof(struct task_ender *));
-    if (worker->task_enders == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    for (size_t i = 0; worker->options.keeps_facts && i < parley_protocol_count(); i++) {
-        const struct channel *channel = &gateway->configuration->channels[i];
-        struct board *board = worker->services.tasks.boards[i];
-        if (board != NULL) {
-            PARLEY_TRY(
-                task_ender_create(gateway, channel->protocol, board, &worker->task_enders[i]));
-        }
-    }
-    return PARLEY_OK;
-}
-
-static void stop_enders(const struct worker *worker) {
-    for (size_t i = 0; worker->task_enders != NULL && i < parley_protocol_count(); i++) {
-        task_ender_stop(worker->task_enders[i]);
-    }
-}
-
-static void destroy_enders(struct worker *worker) {
-    for (size_t i = 0; worker->task_enders != NULL && i < parley_protocol_count(); i++) {
-        task_ender_destroy(worker->task_enders[i]);
-    }
-    free(worker->task_enders);
+static enum parley_status create_tasks(struct worker *worker) {
+    const struct worker_tasks_options options = {.gateway = &worker->services.gateway,
+                                                 .boards = worker->services.tasks.boards,
+                                                 .moments = worker->options.moments,
+                                                 .webhooks = worker->options.webhooks};
+    return worker->options.keeps_facts ? worker_tasks_create(&worker->tasks, &options) : PARLEY_OK;
 }
 
 static enum parley_status build(struct worker *worker) {
@@ -466,7 +444,7 @@ static enum parley_status build(struct worker *worker) {
     worker->services.tasks.gateway = gateway;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
-    PARLEY_TRY(create_enders(worker));
+    PARLEY_TRY(create_tasks(worker));
     worker->figures = (struct worker_figures){.services = &worker->services,
                                               .fact_consumers = worker->fact_consumers,
                                               .halt_keepers = worker->halts.keepers};
@@ -500,7 +478,7 @@ static void take_apart(struct worker *worker) {
     guard_destroy(gateway->guard);
     streams_destroy(worker->services.streams);
     agents_destroy(worker->services.agents);
-    stop_enders(worker);
+    worker_tasks_stop(&worker->tasks);
     end_boards(worker);
     waiters_destroy(worker->services.tasks.waiters);
     webhooks_destroy(worker->webhooks);
@@ -509,7 +487,7 @@ static void take_apart(struct worker *worker) {
     destroy_facts(worker);
     worker_objects_destroy(gateway);
     jetstream_destroy(gateway->jetstream);
-    destroy_enders(worker);
+    worker_tasks_destroy(&worker->tasks);
     for (size_t i = 0; gateway->messages != NULL && i < parley_protocol_count(); i++) {
         parley_message_finish(&gateway->messages[i]);
     }
@@ -703,7 +681,7 @@ static void begin_drain(void *context) {
     }
     worker_halts_stop(&worker->halts);
     webhooks_stop(worker->webhooks);
-    stop_enders(worker);
+    worker_tasks_stop(&worker->tasks);
     worker->drain_timer.fire = poll_drained;
     reactor_timer_set(gateway->reactor, &worker->drain_timer, 0);
 }

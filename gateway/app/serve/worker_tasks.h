@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* What one worker of the process does for tasks without being asked: it ends those whose attempts
+ * are used up, and stores the moments that webhooks want. */
+
+#include "gateway.h"
+
+struct board;
+struct moment_keeper;
+struct moments;
+struct task_ender;
+struct webhook_file;
+
+struct worker_tasks {
+    struct task_ender **enders;     /* one per protocol; NULL for none */
+    struct moment_keeper **keepers; /* likewise */
+};
+
+struct worker_tasks_options {
+    struct gateway *gateway;
+    struct board *const *boards;
+    struct moments *moments;
+    const struct webhook_file *webhooks; /* NULL: there are none */
+};
+
+/* Whether a webhook wants moments of some protocol. */
+bool worker_tasks_keep_moments(const struct webhook_file *webhooks);
+
+/* Owns: borrows what the options point to.  Returns: PARLEY_E_MEMORY; what was made is destroyed in
+ * any case. */
+enum parley_status
+worker_tasks_create(struct worker_tasks *tasks,
+                    const struct worker_tasks_options *options) PARLEY_MUST_CHECK;
+/* They begin nothing from now on.  Before: the jetstream is destroyed. Harmless if zeroed, as the
+ * next one. */
+void worker_tasks_stop(const struct worker_tasks *tasks);
+void worker_tasks_destroy(struct worker_tasks *tasks);
