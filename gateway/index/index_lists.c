@@ -346,17 +346,18 @@ static bool read_time(const char *value, int64_t *out_ms) {
     if (!text_unix_time(parley_bytes_of(value), &seconds)) {
         return false;
     }
-    *out_ms = (int64_t)(seconds * MS_A_SECOND);
+    *out_ms = (int64_t)(seconds * (double)MS_A_SECOND);
     return true;
 }
 
 static bool read_wait(struct question *question, const char *value) {
     char *end;
     const double seconds = strtod(value, &end);
-    const bool is_sound = value[0] != '\0' && *end == '\0' && seconds >= 0 && seconds <= WAIT_MAX_S;
+    const bool is_sound =
+        value[0] != '\0' && *end == '\0' && seconds >= 0 && seconds <= (double)WAIT_MAX_S;
     if (is_sound) {
         question->until_ms =
-            reactor_now_ms(question->lists->reactor) + (int64_t)(seconds * MS_A_SECOND);
+            reactor_now_ms(question->lists->reactor) + (int64_t)(seconds * (double)MS_A_SECOND);
     }
     return is_sound;
 }

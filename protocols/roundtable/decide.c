@@ -389,6 +389,17 @@ static bool was_made_before_the_end(const struct deciding *deciding) {
            known->stored_sequence < roundtable_fact_sequence(end, ROUNDTABLE_MEMBER_SEQ);
 }
 
+/* A message in the stream may be read, or read again, after the turn that it led to, and after the
+ * claim or the failure by which another one came about. */
+static bool was_made_before_the_turn(const struct deciding *deciding) {
+    const struct roundtable_fact *turn = deciding->turn.fact;
+    const struct parley_known_facts *known = deciding->known;
+    const struct parley_bytes stream = roundtable_fact_text(turn, ROUNDTABLE_MEMBER_STREAM);
+    return known->stored_sequence != 0 && stream.data != NULL &&
+           parley_bytes_equal(stream, known->stored_stream) &&
+           known->stored_sequence <= roundtable_fact_sequence(turn, ROUNDTABLE_MEMBER_SEQ);
+}
+
 /* The claim by which the task is held, sent again. Another one of the same agent is another
  * attempt: so a worker that dies of a task and starts again uses its attempts up. */
 static bool is_same_claim(const struct deciding *deciding) {
@@ -420,7 +431,7 @@ static enum parley_status decide_claim(struct deciding *deciding) {
     case ROUNDTABLE_OPEN_AGAIN:
         break;
     }
-    return decide_later_claim(deciding);
+    return was_made_before_the_turn(deciding) ? PARLEY_OK : decide_later_claim(deciding);
 }
 
 /* ---- task.progress, task.result, task.failed ---- */
@@ -506,16 +517,6 @@ static double pause_after(const struct deciding *deciding) {
     return (double)(doubled + roundtable_spread(deciding->id, attempt, doubled / SPREAD));
 }
 
-/* Straight to NATS, it may be read after the next claim of the same agent. */
-static bool was_made_before_the_claim(const struct deciding *deciding) {
-    const struct roundtable_fact *claim = deciding->turn.fact;
-    const struct parley_known_facts *known = deciding->known;
-    const struct parley_bytes stream = roundtable_fact_text(claim, ROUNDTABLE_MEMBER_STREAM);
-    return known->stored_sequence != 0 && stream.data != NULL &&
-           parley_bytes_equal(stream, known->stored_stream) &&
-           known->stored_sequence < roundtable_fact_sequence(claim, ROUNDTABLE_MEMBER_SEQ);
-}
-
 /* The holder has failed with what may be tried again, which its request allows. */
 static bool is_tried_again(const struct deciding *deciding) {
     enum { LATEST_SECONDS = 30 * 86400 }; /* by then the task is forgotten */
@@ -526,7 +527,7 @@ static bool is_tried_again(const struct deciding *deciding) {
     return message->type == ROUNDTABLE_FAILED && retryable->kind == PARLEY_BOOLEAN &&
            retryable->number != 0 && retry.data != NULL && deciding_is_holder(deciding) &&
            deciding->turn.attempt < deciding_attempts(deciding) &&
-           pause_after(deciding) <= LATEST_SECONDS;
+           pause_after(deciding) <= (double)LATEST_SECONDS;
 }
 
 /* Its turn competes with a take-over, as that of a release does. */
@@ -536,7 +537,7 @@ static enum parley_status try_again(struct deciding *deciding) {
     struct parley_decision *out = deciding->out;
     struct parley_buffer text;
     char time[TEXT_TIME_SIZE];
-    if (was_made_before_the_claim(deciding)) {
+    if (was_made_before_the_turn(deciding)) {
         return PARLEY_OK;
     }
     parley_buffer_init(&text);

@@ -167,7 +167,8 @@ static void write_ttl(const struct reading *reading) {
     const unsigned of[] = {TIMEOUT, TIMEOUT_OF_OTHERS};
     for (size_t i = 0; i < sizeof of / sizeof of[0]; i++) {
         const struct parley_value *value = &reading->said[of[i]].value;
-        const double seconds = value->kind == PARLEY_NUMBER ? ceil(value->number / MS_A_SECOND) : 0;
+        const double seconds =
+            value->kind == PARLEY_NUMBER ? ceil(value->number / (double)MS_A_SECOND) : 0;
         if (seconds >= 1 && seconds <= seconds_max) {
             parley_buffer_text(reading->out, ",\"ttl\":");
             parley_buffer_uint(reading->out, (uint64_t)seconds);
