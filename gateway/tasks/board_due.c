@@ -68,3 +68,19 @@ void due_on_timer(struct reactor_timer *timer) {
     due_set_timer(board);
     pthread_mutex_unlock(&board->lock);
 }
+
+static void set_timer(void *context) {
+    struct board *board = context;
+    pthread_mutex_lock(&board->lock);
+    due_set_timer(board);
+    pthread_mutex_unlock(&board->lock);
+}
+
+/* Without memory for it, the next entry of the bucket sets the timer. */
+void due_set_timer_later(struct board *board) {
+    enum parley_status status = PARLEY_OK;
+    if (board->reactor != NULL) {
+        status = reactor_post(board->reactor, set_timer, board);
+    }
+    (void)status;
+}

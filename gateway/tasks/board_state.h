@@ -155,6 +155,8 @@ enum parley_status board_settle(struct board *board, struct work *work);
 void due_open(struct board *board);
 /* Sets the timer that opens the rest when it is due.  Threads: that of the reactor that reads. */
 void due_set_timer(struct board *board);
+/* The same, in a moment.  Threads: any. */
+void due_set_timer_later(struct board *board);
 void due_on_timer(struct reactor_timer *timer);
 
 /* ---- board_moments.c ---- */

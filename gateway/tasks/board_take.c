@@ -349,6 +349,7 @@ static void close_lost(struct board *board, struct work *work) {
     }
     work->not_before_ms = board_now_ms() + AGAIN_MS;
     works_set_phase(board, work, WORK_DUE_LATER);
+    due_set_timer_later(board);
 }
 
 void board_lost(struct board *board, const char *id) {

@@ -14,6 +14,8 @@
 #include <cmocka.h>
 
 #include "board_fixture.h"
+#include "board_state.h"
+#include "reactor.h"
 
 #define LATER "2099-01-01T00:00:00Z"
 #define BEFORE "2026-01-01T00:00:00Z"
@@ -232,6 +234,48 @@ static void test_a_task_that_lapses_wakes_one(void **state) {
     board_leave(world->board, &world->waiters[0]);
 }
 
+/* Stops the reactor when a request was woken. */
+struct look {
+    struct reactor_timer timer;
+    struct reactor *reactor;
+    const struct world *world;
+    unsigned count;
+};
+
+static void look(struct reactor_timer *timer) {
+    enum { LOOK_MS = 10, LOOKS_MAX = 3000 };
+    struct look *look = OWNER_OF(timer, struct look, timer);
+    if (look->world->woken != 0 || ++look->count > LOOKS_MAX) {
+        reactor_stop(look->reactor);
+    } else {
+        reactor_timer_set(look->reactor, timer, LOOK_MS);
+    }
+}
+
+/* It was not this process that has it, and no key says who: it is tried again in a moment, without
+ * an entry that would wake the board. */
+static void test_a_lapsed_task_that_was_lost_wakes_one_again(void **state) {
+    struct world *world = *state;
+    struct look looking = {.timer = {.fire = look}, .world = world};
+    char id[40];
+    world_request(world, 1, "a.x normal");
+    write_turn(world, 1, ".claim", 1, "claim", "galahad", BEFORE);
+    assert_int_equal(world_take(world, "lancelot d:a"), 1);
+    world_park(world, 0, "percival d:a");
+    assert_int_equal(reactor_create(&looking.reactor), PARLEY_OK);
+    world->board->reactor = looking.reactor;
+    world->board->watch = (void *)world; /* it is only seen to be there */
+    world_write_id(1, id);
+    board_lost(world->board, id);
+    look(&looking.timer);
+    reactor_run(looking.reactor);
+    reactor_timer_clear(looking.reactor, &world->board->due_timer);
+    world->board->watch = NULL;
+    assert_int_equal(world->woken, 1u << 0);
+    board_leave(world->board, &world->waiters[0]);
+    reactor_destroy(looking.reactor);
+}
+
 static void test_the_last_turn_that_is_known_is_found(void **state) {
     static const struct {
         const char *suffix;
@@ -267,6 +311,7 @@ int main(void) {
         BOARD_TEST(test_a_retry_that_comes_back_before_its_time_is_put_off),
         cmocka_unit_test(test_a_task_is_open_when_its_last_turn_says_so),
         BOARD_TEST(test_a_task_that_lapses_wakes_one),
+        BOARD_TEST(test_a_lapsed_task_that_was_lost_wakes_one_again),
         BOARD_TEST(test_the_last_turn_that_is_known_is_found),
         BOARD_TEST(test_no_retry_comes_before_its_time),
         cmocka_unit_test(test_what_is_due_later_makes_room_for_what_is_open),
