@@ -28,10 +28,19 @@ function apply(message, { op, from, path, value }) {
   }
 }
 
+// Of a text within the message, in bytes.
+function edit(message, path, { offset, delete: count, insert }) {
+  const [target, key] = placeOf(message, path);
+  const text = Buffer.from(target[key]);
+  const parts = [text.subarray(0, offset), Buffer.from(insert), text.subarray(offset + count)];
+  target[key] = Buffer.concat(parts).toString();
+}
+
 // A value that cannot be read as what is expected says nothing: it goes, if there is one.
 function follow(message, { path, expected, fix }) {
   const [target, key] = placeOf(message, path);
-  if (fix) fix.patch.forEach((step) => apply(message, step));
+  if (fix?.edit) edit(message, path, fix.edit);
+  else if (fix) fix.patch.forEach((step) => apply(message, step));
   else if (!expected || target?.[key] === undefined) return;
   else if ([expected.type].flat().includes('null')) target[key] = null;
   else if (Array.isArray(target)) target.splice(key, 1);
@@ -41,7 +50,9 @@ function follow(message, { path, expected, fix }) {
 export async function repair(message, check, rounds = 3) {
   for (let verdict = await check(message); rounds > 0 && !verdict.valid; rounds -= 1) {
     const errors = verdict.violations.filter(({ severity }) => severity === 'error');
-    for (const error of errors.reverse()) follow(message, error); // the last item first
+    const at = ({ fix }) => fix?.edit?.offset ?? Infinity;
+    errors.reverse().sort((a, b) => at(b) - at(a) || 0); // the last item and the last edit first
+    for (const error of errors) follow(message, error);
     verdict = await check(message);
   }
   return message;

@@ -12,7 +12,22 @@
 #include <parley/rule.h>
 
 struct parley_buffer;
+struct parley_finding;
+struct parley_fix;
 struct schema_check;
+
+/* A member's text that is a document of its own, such as Markdown, and the part of it that a
+ * finding is about.  Owns: all is borrowed from the message. */
+struct parley_part {
+    struct parley_bytes text; /* the whole of it, decoded */
+    size_t text_at;       /* where it begins in what was sent, if that has it as it is; else 0 */
+    size_t start, length; /* of the part, in `text` */
+    /* Makes the fix of the finding, of kind PARLEY_FIX_EDIT, if there is one (parley_fix_of).
+     * `memory`: empty, for what it inserts. Pure.  Returns: false: there is none; it may have
+     * written. */
+    bool (*fix)(const struct parley_finding *finding, struct parley_buffer *memory,
+                struct parley_fix *out);
+};
 
 /* A place in the text that was sent, for its author: line and column count from 1, columns in code
  * points. In a binary encoding `line` is PARLEY_IN_BYTES and `column` the offset from the body's
@@ -45,6 +60,8 @@ struct parley_finding {
     struct parley_bytes stray; /* a key that the missing member seems to have; data NULL: none */
     struct parley_bytes meant; /* GW-103: the key that `stray` should have been; else data NULL … */
     bool is_fitting;           /* … and its value is right for that */
+
+    struct parley_part part; /* part.fix NULL: it is about no part of a text, or there is no fix */
 
     /* Private to the engine: the offset in the text, the order in the table and of discovery, and
      * the message types for which it counts. */

@@ -106,6 +106,10 @@ enum parley_status parley_message_check(struct parley_message *message, struct p
                                         const struct parley_options *options,
                                         struct parley_position origin) PARLEY_MUST_CHECK;
 
+/* The text of a message that was checked with options.fix, with its fixes, in the encoding in which
+ * it was sent. */
+struct parley_bytes parley_message_fixed(const struct parley_message *message);
+
 /* The verdict on a message that a splitter could not deliver: it was over the limit (GW-002) … Both
  * reset the message first.  Owns: `text` is borrowed until the next reset. */
 enum parley_status parley_message_refuse_size(struct parley_message *message, size_t limit,

@@ -18,6 +18,8 @@
 struct parley_agents;
 struct parley_artifact_kind;
 struct parley_dialect;
+struct parley_edit;
+struct parley_fix;
 struct parley_index_kind;
 struct parley_message;
 struct parley_notice;
@@ -221,6 +223,12 @@ struct parley_protocol {
     /* The protocol's own format for refusals, for clients that accept its media type. */
     const char *refusal_media_type;
     enum parley_status (*write_refusal)(struct parley_message *message, struct parley_buffer *out);
+    /* The edit of a fix in message->sent, for a message in another encoding than JSON that is text.
+     * NULL: only messages in JSON are fixed.  Owns: out->inserted is in the arena.
+     * Returns: PARLEY_E_UNSUPPORTED: there is none in that encoding. */
+    enum parley_status (*edit_of)(struct parley_message *message,
+                                  const struct parley_finding *finding,
+                                  const struct parley_fix *fix, struct parley_edit *out);
     /* Makes an invalid message valid by changing its text, captures and findings, and sets
      * is_escalated, where options ask for review by people instead of refusal. NULL if nothing is
      * escalated. */

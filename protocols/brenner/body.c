@@ -98,6 +98,22 @@ struct parley_position brenner_block_place(const struct brenner_body *body,
     return here;
 }
 
+struct parley_bytes brenner_block_source(const struct brenner_body *body,
+                                         const struct brenner_block *block) {
+    const struct parley_bytes source = body->source, text = block->text;
+    size_t at = block->content_start;
+    for (size_t i = 0; i < text.length; i++) {
+        const bool is_end = text.data[i] == '\n' && at + 1 < source.length &&
+                            source.data[at] == '\r' && source.data[at + 1] == '\n';
+        at += is_end ? 1 : 0;
+        if (at >= source.length || source.data[at] != text.data[i]) {
+            return (struct parley_bytes){0};
+        }
+        at++;
+    }
+    return (struct parley_bytes){source.data + block->content_start, at - block->content_start};
+}
+
 /* ---- sections ---- */
 
 static void *take(struct reader *reader, size_t size) {
@@ -132,6 +148,7 @@ static void open_section(struct reader *reader, cmark_node *node, unsigned level
     *section = (struct brenner_section){.level = level,
                                         .is_empty = true,
                                         .at = place_of(reader, node),
+                                        .line_at = reader->source_at,
                                         .title_start = reader->body->plain.length};
     *reader->last_section = section;
     reader->last_section = &section->next;
@@ -367,6 +384,7 @@ static enum parley_status read_body(struct brenner_body *body, struct parley_byt
         return PARLEY_E_LIMIT;
     }
     body->source = without_nul(&body->arena, markdown);
+    body->is_replaced = body->source.data != markdown.data;
     return body->source.data != NULL ? read_all(body, wants_sections) : PARLEY_E_MEMORY;
 }
 

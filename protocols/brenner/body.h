@@ -14,6 +14,7 @@ struct brenner_section {
     unsigned level;
     bool is_empty;             /* there is nothing below the heading */
     struct parley_position at; /* of the heading, in the body */
+    size_t line_at;            /* of its line, in the source */
     struct parley_bytes title; /* its text, without markup */
     struct parley_bytes text;  /* all text below it without markup, inner headings' too, trimmed */
     struct brenner_section *next;
@@ -31,7 +32,8 @@ struct brenner_block {
 };
 
 struct brenner_body {
-    struct parley_bytes source;       /* the body; a NUL is U+FFFD, as CommonMark reads it */
+    struct parley_bytes source;       /* the body; a NUL is U+FFFD, as CommonMark reads it … */
+    bool is_replaced;                 /* … so that the offsets in it are not those in the body */
     struct brenner_section *sections; /* in the order of the document */
     struct brenner_block *deltas;
     void *tree;                 /* private: cmark's */
@@ -62,6 +64,11 @@ const struct brenner_section *brenner_body_section(const struct brenner_body *bo
 /* The place in the body of a byte of a block's text. */
 struct parley_position brenner_block_place(const struct brenner_body *body,
                                            const struct brenner_block *block, size_t offset);
+
+/* The block's text as it is in the source, from content_start on, where only the ends of lines
+ * differ; data NULL: it is in a quote, say. */
+struct parley_bytes brenner_block_source(const struct brenner_body *body,
+                                         const struct brenner_block *block);
 
 /* A copy of the source that is as long, in which the markers of block quotes (`>`) are replaced by
  * spaces, so that quoted text is as its author wrote it. A `>` that is part of a text, of code or

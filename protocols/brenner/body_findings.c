@@ -50,6 +50,14 @@ void body_findings_add(struct body_findings *findings, enum brenner_rule rule,
         (struct body_finding){.rule = rule, .body_at = body_at, .message = message, .hint = hint};
 }
 
+void body_findings_offer(struct body_findings *findings, enum brenner_rule rule,
+                         struct parley_part part) {
+    struct body_finding *last = findings->count > 0 ? &findings->items[findings->count - 1] : NULL;
+    if (last != NULL && last->rule == rule && findings->omitted[rule] == 0) {
+        last->part = part;
+    }
+}
+
 enum parley_status body_findings_report(const struct body_findings *findings,
                                         struct parley_message *message, enum brenner_field field) {
     struct parley_finding finding = {.path = message->protocol->fields[field],
@@ -59,8 +67,11 @@ enum parley_status body_findings_report(const struct body_findings *findings,
         finding.message = kept->message;
         finding.hint = kept->hint;
         finding.body_at = kept->body_at;
+        finding.part = kept->part;
+        finding.part.text = message->values[field].text;
         PARLEY_TRY(findings_report(message, kept->rule, finding));
     }
+    finding.part = (struct parley_part){.fix = NULL};
     for (unsigned rule = 0; rule < BRENNER_RULE_COUNT; rule++) {
         for (size_t i = 0; i < findings->omitted[rule]; i++) { /* too many to keep: only counted */
             PARLEY_TRY(findings_report(message, rule, finding));

@@ -10,7 +10,8 @@ struct body_finding {
     enum brenner_rule rule;
     struct parley_position body_at;
     const char *message;
-    const char *hint; /* NULL: the rule's */
+    const char *hint;        /* NULL: the rule's */
+    struct parley_part part; /* text: of the message, once it is reported */
 };
 
 struct body_findings {
@@ -35,6 +36,10 @@ bool body_findings_has_room(const struct body_findings *findings);
 void body_findings_add(struct body_findings *findings, enum brenner_rule rule,
                        struct parley_position body_at, const char *hint, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
+
+/* Says how the finding that was added last, by this rule, is fixed, in which part of the body. */
+void body_findings_offer(struct body_findings *findings, enum brenner_rule rule,
+                         struct parley_part part);
 
 /* Reports them all to the message. `field` holds the body. */
 enum parley_status body_findings_report(const struct body_findings *findings,

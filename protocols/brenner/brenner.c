@@ -129,6 +129,7 @@ const struct parley_protocol brenner_protocol = {
     .inspects_captures = true,
     .refusal_media_type = "text/markdown",
     .write_refusal = markdown_write_refusal,
+    .edit_of = markdown_edit_of,
     .artifact = &brenner_artifact,
     .index = &brenner_index,
 };

@@ -5,11 +5,12 @@
 #include "delta.h"
 
 #include "object_search.h"
+#include "repair.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
 enum operation { ADD, EDIT, KILL, NO_OPERATION };
-static const char *const operations[] = {"ADD", "EDIT", "KILL", NULL};
+const char *const brenner_operations[] = {"ADD", "EDIT", "KILL", NULL};
 
 const struct brenner_target_section brenner_target_sections[] = {
     [BRENNER_HYPOTHESES] = {"hypothesis_slate", "H", LIST("name", "claim", "mechanism", "anchors")},
@@ -163,12 +164,24 @@ static void add_expected(struct checker *checker, enum brenner_rule rule, enum m
                       checker->block->number, in_words(checker, value), expected);
 }
 
+/* Says how the last finding is fixed, if the block is in the body as it is. */
+static void offer(struct checker *checker, enum brenner_rule rule, brenner_fix *fix) {
+    const struct parley_bytes source = brenner_block_source(checker->body, checker->block);
+    if (!checker->body->is_replaced && source.data != NULL) {
+        body_findings_offer(checker->findings, rule,
+                            (struct parley_part){.fix = fix,
+                                                 .start = checker->block->content_start,
+                                                 .length = source.length});
+    }
+}
+
 static void read_operation(struct checker *checker) {
     const struct parley_value *value = value_of(checker, OPERATION);
-    const int index = value->kind == PARLEY_STRING ? index_of(operations, value->text) : -1;
+    const int index = value->kind == PARLEY_STRING ? index_of(brenner_operations, value->text) : -1;
     checker->operation = index >= 0 ? (enum operation)index : NO_OPERATION;
     if (index < 0) {
         add_expected(checker, MB_104, OPERATION, "ADD, EDIT or KILL");
+        offer(checker, MB_104, brenner_fix_choice);
     }
 }
 
@@ -181,6 +194,7 @@ static void read_section(struct checker *checker) {
     }
     if (checker->section == NULL) {
         add_expected(checker, MB_105, SECTION, "the name of one of the seven sections");
+        offer(checker, MB_105, brenner_fix_choice);
     }
 }
 
@@ -206,12 +220,14 @@ static void check_payload(struct checker *checker) {
     if ((checker->operation == ADD || checker->operation == EDIT) &&
         payload->kind != PARLEY_OBJECT) {
         add_expected(checker, MB_107, PAYLOAD, "an object");
+        offer(checker, MB_107, brenner_fix_payload);
     } else if (checker->operation == KILL && payload->kind != PARLEY_OBJECT) {
         add_expected(checker, MB_107, PAYLOAD, "an object with a `reason`");
     } else if (checker->operation == KILL && reason->kind != PARLEY_STRING) {
         body_findings_add(checker->findings, MB_107, place_of(checker, reason, payload), NULL,
                           "`payload.reason` of delta block %zu is %s; expected a string",
                           checker->block->number, in_words(checker, reason));
+        offer(checker, MB_107, brenner_fix_payload);
     }
 }
 
@@ -294,6 +310,7 @@ static enum parley_status check_block(struct checker *checker) {
         body_findings_add(checker->findings, MB_005, place, NULL,
                           "delta block %zu is not valid JSON: %s", checker->block->number,
                           fault.message);
+        offer(checker, MB_005, brenner_fix_json);
         return PARLEY_OK;
     case JSON_READER_MEMORY:
         break;
@@ -318,6 +335,11 @@ static void add_lost(void *context, size_t at) {
     body_findings_add(prose->checker->findings, MB_141, prose->place, NULL,
                       "this JSON object has an `operation` and a `section`, but is not in a delta "
                       "block: it would be ignored");
+    if (!prose->checker->body->is_replaced) {
+        body_findings_offer(
+            prose->checker->findings, MB_141,
+            (struct parley_part){.fix = brenner_fix_fence, .start = prose->start + at});
+    }
 }
 
 /* Most prose has no brace at all. */
@@ -354,6 +376,11 @@ static enum parley_status check_all(struct checker *checker) {
     if (first == NULL) {
         body_findings_add(checker->findings, MB_004, (struct parley_position){1, 1}, NULL,
                           "the body has no ```delta block");
+        if (!checker->body->is_replaced) {
+            body_findings_offer(checker->findings, MB_004,
+                                (struct parley_part){.fix = brenner_fix_fence,
+                                                     .length = checker->body->source.length});
+        }
     }
     for (checker->block = first; checker->block != NULL; checker->block = checker->block->next) {
         PARLEY_TRY(check_block(checker));

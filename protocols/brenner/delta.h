@@ -29,6 +29,7 @@ struct brenner_target_section {
     const char *const *needs;
 };
 extern const struct brenner_target_section brenner_target_sections[BRENNER_SECTION_COUNT];
+extern const char *const brenner_operations[]; /* ADD, EDIT, KILL; NULL ends them */
 
 /* Whether the text of a block is JSON in the sense of the rules: nested no deeper than a message;
  * keys may repeat.  Owns: out_fault's path is in the arena. */

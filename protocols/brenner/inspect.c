@@ -6,6 +6,7 @@
 #include "text.h"
 #include "delta.h"
 #include "markdown.h"
+#include "repair.h"
 
 #define LIST(...) ((const char *const[]){__VA_ARGS__, NULL})
 
@@ -169,6 +170,54 @@ static void add_value(struct body_findings *findings, const struct section_rule 
     parley_buffer_finish(&choices);
 }
 
+/* The text of the next line that is not blank, at or after the line at `from`, trimmed; `out_next`:
+ * the line after it.  Returns: data NULL: there is none. */
+static struct parley_bytes next_words(struct parley_bytes text, size_t from, size_t *out_next) {
+    static const char blanks[] = " \t\r\n";
+    while (from < text.length && strchr(blanks, text.data[from]) != NULL) {
+        from++;
+    }
+    const char *feed = memchr(text.data + from, '\n', text.length - from);
+    size_t end = feed != NULL ? (size_t)(feed - text.data) : text.length;
+    *out_next = end;
+    while (end > from && strchr(blanks, text.data[end - 1]) != NULL) {
+        end--;
+    }
+    return (struct parley_bytes){end > from ? text.data + from : NULL, end - from};
+}
+
+/* A value that is one line, and one of the choices but for its letters. The part begins with the
+ * line of the heading. */
+static bool fix_value(const struct parley_finding *finding, struct parley_buffer *memory,
+                      struct parley_fix *out) {
+    const struct parley_bytes text = finding->part.text;
+    const struct section_rule *row = section_rules;
+    size_t at = finding->part.start;
+    while (finding->rule != &brenner_rules[row->rule]) {
+        row++;
+    }
+    next_words(text, at, &at);
+    const struct parley_bytes value = next_words(text, at, &at);
+    const struct parley_bytes after = next_words(text, at, &at);
+    if (value.data == NULL || (after.data != NULL && after.data[0] != '#')) {
+        return false;
+    }
+    const char *choice = brenner_repair_choice(value, row->choices, &out->is_safe);
+    parley_buffer_text(memory, choice != NULL ? choice : "");
+    out->edit = (struct parley_edit){.offset = (size_t)(value.data - text.data),
+                                     .removed = value.length,
+                                     .inserted = parley_buffer_bytes(memory)};
+    return choice != NULL;
+}
+
+static void offer_value(struct body_findings *findings, const struct section_rule *rule,
+                        const struct brenner_body *body, const struct brenner_section *section) {
+    if (rule->choices != NULL && !body->is_replaced) {
+        body_findings_offer(findings, rule->rule,
+                            (struct parley_part){.fix = fix_value, .start = section->line_at});
+    }
+}
+
 static void check_section(const struct section_rule *rule, const struct brenner_body *body,
                           struct body_findings *findings) {
     const struct brenner_section *section = brenner_body_section(body, rule->section);
@@ -181,6 +230,7 @@ static void check_section(const struct section_rule *rule, const struct brenner_
                               "the section `## %s` is empty", rule->section);
         } else {
             add_value(findings, rule, section);
+            offer_value(findings, rule, body, section);
         }
     }
 }

@@ -421,10 +421,116 @@ enum parley_status markdown_validate(struct parley_message *message) {
         const struct parley_position in_body = finding->body_at;
         finding->offset = path_offset(&finder, finding->path);
         finding->at = finding->body_at = (struct parley_position){0};
+        finding->part.text_at = source->body_at;
         if (in_body.line != 0) {
             finding->at = in_document(body, in_body);
         }
     }
     message->stamp_offset = message->stamp_length = 0; /* offsets are in the text sent */
     return findings_locate(message);
+}
+
+/* ---- edits ---- */
+
+/* A member of the front matter that is one line: `key: value`, from the first column on. Offsets
+ * are in message->sent. */
+struct front_matter_line {
+    size_t key, value, end;
+};
+
+/* The end of the scalar at `at`, on its line; `at` itself: it is not written as one, or not on one
+ * line. */
+static size_t scalar_end(struct parley_bytes text, size_t at, size_t line_end) {
+    const char first = at < line_end ? text.data[at] : '\0';
+    size_t end = at + 1;
+    if (first == '"' || first == '\'') {
+        while (end < line_end && text.data[end] != first) {
+            end += first == '"' && text.data[end] == '\\' ? 2 : 1;
+        }
+        const bool is_doubled = end + 1 < line_end && text.data[end + 1] == first;
+        return end < line_end && !is_doubled ? end + 1 : at;
+    }
+    if (first == '\0' || strchr("[{|>&*!%@`#?-", first) != NULL) {
+        return at;
+    }
+    while (end < line_end && !(text.data[end] == '#' && text.data[end - 1] == ' ')) {
+        end++;
+    }
+    while (end > at && strchr(" \t\r#", text.data[end - 1]) != NULL) {
+        end--;
+    }
+    return end;
+}
+
+/* Finds the line of a member; `value` is the offset of its value. */
+static bool find_line(struct parley_bytes text, struct parley_bytes key, size_t value,
+                      struct front_matter_line *out) {
+    const char *feed = memchr(text.data + value, '\n', text.length - value);
+    const size_t line_end = feed != NULL ? (size_t)(feed - text.data) : text.length;
+    size_t line = value;
+    while (line > 0 && text.data[line - 1] != '\n') {
+        line--;
+    }
+    size_t at = line + key.length;
+    *out = (struct front_matter_line){
+        .key = line, .value = value, .end = scalar_end(text, value, line_end)};
+    if (at >= value || memcmp(text.data + line, key.data, key.length) != 0 ||
+        text.data[at] != ':' || out->end == value) {
+        return false;
+    }
+    for (at++; at < value; at++) {
+        if (text.data[at] != ' ') {
+            return false;
+        }
+    }
+    /* The next line does not go on with the value. */
+    return line_end + 1 >= text.length || strchr(" \t", text.data[line_end + 1]) == NULL;
+}
+
+static enum parley_status edit_to(struct parley_message *message, size_t start, size_t end,
+                                  struct parley_bytes inserted, struct parley_edit *out) {
+    const char *copy = parley_arena_copy(&message->arena, inserted);
+    *out = (struct parley_edit){
+        .offset = start, .removed = end - start, .inserted = {copy, inserted.length}};
+    return copy != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
+/* A name that YAML reads as the text that it is. */
+static bool is_plain_key(struct parley_bytes key) {
+    size_t i = 0;
+    while (i < key.length && ((key.data[i] >= 'a' && key.data[i] <= 'z') || key.data[i] == '_')) {
+        i++;
+    }
+    return i > 0 && i == key.length;
+}
+
+static enum parley_status edit_front_matter(struct parley_message *message,
+                                            const struct parley_finding *finding,
+                                            const struct parley_fix *fix, struct parley_edit *out) {
+    const struct markdown_source *source = message->source;
+    const bool is_move = fix->kind == PARLEY_FIX_MOVE;
+    const struct parley_bytes name = parley_bytes_of(finding->path + 1);
+    const struct parley_bytes key = is_move ? fix->key : name;
+    const struct parley_bytes to = fix->to.data != NULL ? fix->to : name;
+    const struct front_matter_member *member = find_member(source, key);
+    struct front_matter_line line;
+    if (member == NULL || fix->kind == PARLEY_FIX_NONE || (is_move && !is_plain_key(to)) ||
+        !find_line(message->sent, key, source->yaml_at + member->at, &line)) {
+        return PARLEY_E_UNSUPPORTED;
+    }
+    return is_move ? edit_to(message, line.key, line.key + key.length, to, out)
+                   : edit_to(message, line.value, line.end, fix->value, out);
+}
+
+enum parley_status markdown_edit_of(struct parley_message *message,
+                                    const struct parley_finding *finding,
+                                    const struct parley_fix *fix, struct parley_edit *out) {
+    if (message->source == NULL || lacks_body(message)) {
+        return PARLEY_E_UNSUPPORTED;
+    }
+    if (fix->kind != PARLEY_FIX_EDIT) {
+        return edit_front_matter(message, finding, fix, out);
+    }
+    const size_t start = finding->part.text_at + fix->edit.offset;
+    return edit_to(message, start, start + fix->edit.removed, fix->edit.inserted, out);
 }

@@ -40,6 +40,13 @@ struct parley_position markdown_place(const struct parley_message *message, cons
 struct parley_position markdown_body_place(const struct parley_message *message,
                                            struct parley_position in_body);
 
+/* The edit of a fix in the Markdown that was sent: of its body, or of a member of the front matter
+ * that is a scalar on one line (protocol->edit_of). */
+enum parley_status markdown_edit_of(struct parley_message *message,
+                                    const struct parley_finding *finding,
+                                    const struct parley_fix *fix,
+                                    struct parley_edit *out) PARLEY_MUST_CHECK;
+
 /* Whether a body with these first bytes is Markdown: anything but a JSON object or array. */
 bool markdown_begins(struct parley_bytes head);
 

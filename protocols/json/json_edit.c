@@ -1,52 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Finds members and the ends of values in a text that was read before without a fault, so that
- * nothing needs to be checked here. */
+/* Finds members in a text that was read before without a fault, so that nothing needs to be checked
+ * here. */
 
 #include "json_edit.h"
 
+#include <stdlib.h>
+
 #include "constraint.h"
+#include "json_skip.h"
 #include "json_string.h"
-
-static size_t skip_blank(struct parley_bytes text, size_t at) {
-    while (strchr(" \t\n\r", text.data[at]) != NULL) {
-        at++;
-    }
-    return at;
-}
-
-static size_t skip_string(struct parley_bytes text, size_t at) {
-    for (at++; text.data[at] != '"'; at++) {
-        at += text.data[at] == '\\';
-    }
-    return at + 1;
-}
-
-static size_t skip_container(struct parley_bytes text, size_t at) {
-    size_t depth = 0;
-    do {
-        const char c = text.data[at];
-        depth += c == '{' || c == '[';
-        depth -= c == '}' || c == ']';
-        at = c == '"' ? skip_string(text, at) : at + 1;
-    } while (depth > 0);
-    return at;
-}
-
-static size_t skip_value(struct parley_bytes text, size_t at) {
-    switch (text.data[at]) {
-    case '"':
-        return skip_string(text, at);
-    case '{':
-    case '[':
-        return skip_container(text, at);
-    default:
-        while (at < text.length && strchr(",]} \t\n\r", text.data[at]) == NULL) {
-            at++;
-        }
-        return at;
-    }
-}
 
 /* A member of an object, by the offsets of its key's quote, of its value, and after that. */
 struct member {
@@ -56,20 +19,20 @@ struct member {
 /* Reads the member after the one in *at, or the first one: at->end is then the object's start.
  * Returns: false: there is none; at->end is as it was. */
 static bool next_member(struct parley_bytes text, struct member *at) {
-    size_t here = skip_blank(text, text.data[at->end] == '{' ? at->end + 1 : at->end);
-    here = text.data[here] == ',' ? skip_blank(text, here + 1) : here;
+    size_t here = json_skip_blank(text, text.data[at->end] == '{' ? at->end + 1 : at->end);
+    here = text.data[here] == ',' ? json_skip_blank(text, here + 1) : here;
     if (text.data[here] == '}') {
         return false;
     }
     at->key = here;
-    at->value = skip_blank(text, skip_blank(text, skip_string(text, here)) + 1);
-    at->end = skip_value(text, at->value);
+    at->value = json_skip_blank(text, json_skip_blank(text, json_skip_string(text, here)) + 1);
+    at->end = json_skip_value(text, at->value);
     return true;
 }
 
 static bool is_key(struct parley_arena *arena, struct parley_bytes text, size_t at,
                    struct parley_bytes key) {
-    struct parley_bytes raw = {text.data + at + 1, skip_string(text, at) - at - 2};
+    struct parley_bytes raw = {text.data + at + 1, json_skip_string(text, at) - at - 2};
     if (raw.length > 0 && memchr(raw.data, '\\', raw.length) != NULL &&
         !json_string_decode(arena, raw, &raw)) {
         return false;
@@ -93,7 +56,7 @@ static bool find_member(struct parley_message *message, size_t object, struct pa
 /* ---- edits ---- */
 
 static enum parley_status insert(struct parley_message *message, struct parley_buffer *text,
-                                 struct json_edit *out) {
+                                 struct parley_edit *out) {
     const char *copy =
         text->has_failed ? NULL : parley_arena_copy(&message->arena, parley_buffer_bytes(text));
     out->inserted = (struct parley_bytes){copy, text->length};
@@ -102,18 +65,18 @@ static enum parley_status insert(struct parley_message *message, struct parley_b
 }
 
 static enum parley_status replace_value(struct parley_message *message, size_t at,
-                                        const struct parley_fix *fix, struct json_edit *out) {
+                                        const struct parley_fix *fix, struct parley_edit *out) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_append(&text, fix->value);
-    *out = (struct json_edit){.offset = at, .removed = skip_value(message->text, at) - at};
+    *out = (struct parley_edit){.offset = at, .removed = json_skip_value(message->text, at) - at};
     return insert(message, &text, out);
 }
 
 /* `last`: the last member of the object, or the start of an empty one. */
 static enum parley_status add_member(struct parley_message *message, const struct member *last,
                                      struct parley_bytes key, const struct parley_fix *fix,
-                                     struct json_edit *out) {
+                                     struct parley_edit *out) {
     const bool is_first = last->key == 0;
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -121,18 +84,60 @@ static enum parley_status add_member(struct parley_message *message, const struc
     parley_buffer_json(&text, key);
     parley_buffer_char(&text, ':');
     parley_buffer_append(&text, fix->value);
-    *out = (struct json_edit){.offset = is_first ? last->end + 1 : last->end};
+    *out = (struct parley_edit){.offset = is_first ? last->end + 1 : last->end};
     return insert(message, &text, out);
 }
 
 static enum parley_status rename_member(struct parley_message *message, const struct member *member,
-                                        struct parley_bytes key, struct json_edit *out) {
+                                        struct parley_bytes key, struct parley_edit *out) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     parley_buffer_json(&text, key);
-    *out = (struct json_edit){.offset = member->key,
-                              .removed = skip_string(message->text, member->key) - member->key};
+    *out =
+        (struct parley_edit){.offset = member->key,
+                             .removed = json_skip_string(message->text, member->key) - member->key};
     return insert(message, &text, out);
+}
+
+/* The offset in the text of the byte `to` of the string that begins at `at`, which decodes to as
+ * many bytes as the reader says it does: an escape is one, two or three, or four of two escapes. */
+static size_t skip_decoded(struct parley_bytes text, size_t at, size_t to) {
+    size_t decoded = 0;
+    at++;
+    while (decoded < to) {
+        if (text.data[at] != '\\') {
+            at++;
+            decoded++;
+        } else if (text.data[at + 1] != 'u') {
+            at += 2;
+            decoded++;
+        } else {
+            const char hex[] = {text.data[at + 2], text.data[at + 3], text.data[at + 4],
+                                text.data[at + 5], '\0'};
+            const unsigned long unit = strtoul(hex, NULL, 16);
+            const bool is_pair = unit >= 0xD800 && unit < 0xE000;
+            at += is_pair ? 12 : 6;
+            decoded += is_pair ? 4 : unit < 0x80 ? 1 : unit < 0x800 ? 2 : 3;
+        }
+    }
+    return at;
+}
+
+/* A part of the string at `at`. */
+static enum parley_status edit_string(struct parley_message *message, size_t at,
+                                      const struct parley_edit *edit, struct parley_edit *out) {
+    struct parley_buffer text;
+    parley_buffer_init(&text);
+    parley_buffer_json(&text, edit->inserted);
+    const size_t start = skip_decoded(message->text, at, edit->offset);
+    const size_t end = skip_decoded(message->text, at, edit->offset + edit->removed);
+    *out = (struct parley_edit){.offset = start, .removed = end - start};
+    const enum parley_status status = insert(message, &text, out);
+    if (status == PARLEY_OK) { /* without its quotes */
+        out->inserted.data++;
+        out->inserted.length -= 2;
+    }
+    return status;
 }
 
 /* The object that has, or shall have, the last token of `path`, which the object at `object` is the
@@ -158,14 +163,17 @@ static bool find_parent(struct parley_message *message, const char *path, size_t
 
 enum parley_status json_edit_of(struct parley_message *message,
                                 const struct parley_finding *finding, const struct parley_fix *fix,
-                                struct json_edit *out) {
+                                struct parley_edit *out) {
+    if (fix->kind == PARLEY_FIX_EDIT) {
+        return edit_string(message, finding->offset, &fix->edit, out);
+    }
     if (fix->kind == PARLEY_FIX_REPLACE) {
         return replace_value(message, finding->offset, fix, out);
     }
     /* A missing member has the place of its object; rows over several members have whole paths. */
     const bool is_missing = fix->to.data == NULL && !place_is_over_members(finding->check->place);
     const char *path = is_missing ? strrchr(finding->path, '/') : finding->path;
-    size_t object = is_missing ? finding->offset : skip_blank(message->text, 0);
+    size_t object = is_missing ? finding->offset : json_skip_blank(message->text, 0);
     struct parley_bytes key;
     struct member member;
     if (!find_parent(message, path, object, &object, &key)) {

@@ -5,14 +5,9 @@
 
 #include <parley/message.h>
 
-struct json_edit {
-    size_t offset, removed;
-    struct parley_bytes inserted;
-};
-
 /* The edit of a fix in the text of a message that was read from JSON.
  * Owns: out->inserted is in the arena.
  * Returns: PARLEY_E_UNSUPPORTED: the value is not there, or is too deep in what is not. */
 enum parley_status json_edit_of(struct parley_message *message,
                                 const struct parley_finding *finding, const struct parley_fix *fix,
-                                struct json_edit *out) PARLEY_MUST_CHECK;
+                                struct parley_edit *out) PARLEY_MUST_CHECK;

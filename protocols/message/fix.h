@@ -10,7 +10,8 @@
 enum parley_status fix_once(struct parley_message *message, struct parley_buffer *out,
                             bool *out_is_done) PARLEY_MUST_CHECK;
 
-/* Appends `,"applied":[…],"message":…`; the message is null if it is not JSON. */
+/* Appends `,"applied":[…],"message":…`: the message as JSON, or null if no message in its encoding
+ * is fixed. */
 enum parley_status fix_write(struct parley_message *message,
                              struct parley_buffer *out) PARLEY_MUST_CHECK;
 

@@ -218,17 +218,27 @@ static void write_position(struct parley_buffer *out, const char *member,
     }
 }
 
+/* A patch of an edited text has the whole of it: as many as `text_left` allows. */
 static void write_fix(struct parley_buffer *out, const struct parley_finding *finding,
-                      const struct parley_fix *fix) {
-    parley_buffer_text(out, fix->is_safe ? ",\"fix\":{\"safe\":true,\"patch\":"
-                                         : ",\"fix\":{\"safe\":false,\"patch\":");
-    parley_fix_write_patch(finding, fix, out);
+                      const struct parley_fix *fix, size_t *text_left) {
+    const bool is_edit = fix->kind == PARLEY_FIX_EDIT;
+    const size_t text_bytes = is_edit ? finding->part.text.length : 0;
+    parley_buffer_text(out, fix->is_safe ? ",\"fix\":{\"safe\":true" : ",\"fix\":{\"safe\":false");
+    if (text_bytes <= *text_left) {
+        *text_left -= text_bytes;
+        parley_buffer_text(out, ",\"patch\":");
+        parley_fix_write_patch(finding, fix, out);
+    }
+    if (is_edit) {
+        parley_buffer_text(out, ",\"edit\":");
+        parley_fix_write_edit(finding, fix, out);
+    }
     parley_buffer_char(out, '}');
 }
 
 /* What makes it right, by words and by data.  `memory`: for the value of the fix. */
 static void write_remedy(struct parley_buffer *out, const struct parley_finding *finding,
-                         bool is_short, struct parley_buffer *memory) {
+                         bool is_short, struct parley_buffer *memory, size_t *text_left) {
     struct parley_fix fix;
     parley_fix_of(finding, memory, &fix);
     out->has_failed |= memory->has_failed;
@@ -239,12 +249,13 @@ static void write_remedy(struct parley_buffer *out, const struct parley_finding 
         parley_finding_write_expected(finding, ",\"expected\":", out);
     }
     if (has_fix) {
-        write_fix(out, finding, &fix);
+        write_fix(out, finding, &fix, text_left);
     }
 }
 
 void parley_findings_write(const struct parley_findings *findings, struct parley_buffer *out) {
     struct parley_buffer memory;
+    size_t text_left = PARLEY_FIX_TEXTS_MAX;
     parley_buffer_init(&memory);
     parley_buffer_char(out, '[');
     for (size_t i = 0; i < findings->count; i++) {
@@ -260,7 +271,7 @@ void parley_findings_write(const struct parley_findings *findings, struct parley
         write_position(out, ",\"body_at\":", finding->body_at);
         parley_buffer_text(out, ",\"message\":");
         parley_buffer_json(out, parley_bytes_of(finding->message));
-        write_remedy(out, finding, findings->is_short, &memory);
+        write_remedy(out, finding, findings->is_short, &memory, &text_left);
         parley_buffer_char(out, '}');
     }
     parley_buffer_finish(&memory);

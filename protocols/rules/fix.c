@@ -39,14 +39,18 @@ static bool make_number(struct attempt *attempt, double number) {
     return true;
 }
 
+static bool is_blank(char c) {
+    return c == ' ' || c == '\t' || c == '\r' || c == '\n';
+}
+
 /* A string of the message without white space around it; data NULL: it is not one, or too long. */
 static struct parley_bytes found_text(const struct attempt *attempt) {
     struct parley_bytes text = parley_value_text(attempt->found);
-    while (text.length > 0 && (unsigned char)text.data[0] <= ' ') {
+    while (text.length > 0 && is_blank(text.data[0])) {
         text.data++;
         text.length--;
     }
-    while (text.length > 0 && (unsigned char)text.data[text.length - 1] <= ' ') {
+    while (text.length > 0 && is_blank(text.data[text.length - 1])) {
         text.length--;
     }
     return text.length < MADE_BYTES_MAX ? text : (struct parley_bytes){0};
@@ -428,6 +432,16 @@ static bool add(const struct parley_finding *finding, struct parley_buffer *memo
     return true;
 }
 
+static void edit(const struct parley_finding *finding, struct parley_buffer *memory,
+                 struct parley_fix *out) {
+    struct parley_fix made = {.kind = PARLEY_FIX_EDIT};
+    parley_buffer_clear(memory);
+    if (finding->part.fix(finding, memory, &made) && !memory->has_failed &&
+        made.edit.inserted.length <= PARLEY_FIX_INSERTED_MAX) {
+        *out = made;
+    }
+}
+
 void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *memory,
                    struct parley_fix *out) {
     *out = (struct parley_fix){.kind = PARLEY_FIX_NONE};
@@ -436,6 +450,10 @@ void parley_fix_of(const struct parley_finding *finding, struct parley_buffer *m
                                    .is_safe = finding->is_fitting && !finding->is_provisional,
                                    .key = finding->stray,
                                    .to = finding->meant};
+    }
+    if (finding->part.fix != NULL) {
+        edit(finding, memory, out);
+        return;
     }
     if (finding->check == NULL || finding->is_encoded) {
         return;
@@ -471,12 +489,27 @@ static void write_neighbour(struct parley_buffer *out, const char *path, struct 
     parley_buffer_finish(&pointer);
 }
 
+/* The text with the edit, as a JSON string. */
+static void write_edited(struct parley_buffer *out, struct parley_bytes text,
+                         const struct parley_edit *edit) {
+    const size_t end = edit->offset + edit->removed;
+    struct parley_buffer edited;
+    parley_buffer_init(&edited);
+    parley_buffer_append(&edited, (struct parley_bytes){text.data, edit->offset});
+    parley_buffer_append(&edited, edit->inserted);
+    parley_buffer_append(&edited, (struct parley_bytes){text.data + end, text.length - end});
+    parley_buffer_json(out, parley_buffer_bytes(&edited));
+    out->has_failed |= edited.has_failed;
+    parley_buffer_finish(&edited);
+}
+
 void parley_fix_write_patch(const struct parley_finding *finding, const struct parley_fix *fix,
                             struct parley_buffer *out) {
     static const char *const operations[] = {[PARLEY_FIX_NONE] = "",
                                              [PARLEY_FIX_ADD] = "add",
                                              [PARLEY_FIX_REPLACE] = "replace",
-                                             [PARLEY_FIX_MOVE] = "move"};
+                                             [PARLEY_FIX_MOVE] = "move",
+                                             [PARLEY_FIX_EDIT] = "replace"};
     parley_buffer_format(out, "[{\"op\":\"%s\",", operations[fix->kind]);
     if (fix->kind == PARLEY_FIX_MOVE) {
         parley_buffer_text(out, "\"from\":");
@@ -489,9 +522,23 @@ void parley_fix_write_patch(const struct parley_finding *finding, const struct p
     } else {
         parley_buffer_json(out, parley_bytes_of(finding->path));
     }
-    if (fix->kind != PARLEY_FIX_MOVE) {
+    if (fix->kind == PARLEY_FIX_EDIT) {
+        parley_buffer_text(out, ",\"value\":");
+        write_edited(out, finding->part.text, &fix->edit);
+    } else if (fix->kind != PARLEY_FIX_MOVE) {
         parley_buffer_text(out, ",\"value\":");
         parley_buffer_append(out, fix->value);
     }
     parley_buffer_text(out, "}]");
+}
+
+void parley_fix_write_edit(const struct parley_finding *finding, const struct parley_fix *fix,
+                           struct parley_buffer *out) {
+    parley_buffer_text(out, "{\"offset\":");
+    parley_buffer_uint(out, finding->part.text_at + fix->edit.offset);
+    parley_buffer_text(out, ",\"delete\":");
+    parley_buffer_uint(out, fix->edit.removed);
+    parley_buffer_text(out, ",\"insert\":");
+    parley_buffer_json(out, fix->edit.inserted);
+    parley_buffer_char(out, '}');
 }

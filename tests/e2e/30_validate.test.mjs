@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { msgpack } from './lib/frames.mjs';
 import { post, send, validate } from './lib/http.mjs';
 import { lastSequence } from './lib/nats.mjs';
 import { useParley } from './lib/parley.mjs';
@@ -105,12 +106,54 @@ describe('a verdict', () => {
       [{ ...broken[0], seq: 4 }, broken[2]]);
   });
 
-  it('with fix=true and another encoding than JSON has null for the message', async () => {
-    const markdown = '---\nsubject: "INFO: x"\n---\nbody\n';
+  it('with fix=true and Markdown has the message as JSON, and edits of its body', async () => {
+    const body = '```delta\n{"operation":"kill","section":"hypothesis_slate","target_id":"H2",'
+      + '"payload":{"kill_reason":"x"},"rationale":"ü",}\n```\n';
+    const markdown = `---\nsubject: "Delta[gpt]: x"\nack_required: "false"\n---\n${body}`;
     const options = { type: 'text/markdown' };
-    const path = '/v1/brenner/validate?fix=true';
-    const verdict = (await post(its.parley, path, markdown, options)).json;
-    assert.deepEqual([verdict.valid, verdict.message, verdict.applied], [true, null, []]);
+    const fixed = { subject: 'DELTA[gpt]: x', ack_required: false };
+    fixed.body_md = body.replace(',}', '}').replace('kill"', 'KILL"').replace('kill_reason', 'reason');
+    const verdict = (
+      await post(its.parley, '/v1/brenner/validate?fix=true', markdown, options)
+    ).json;
+    assert.deepEqual([verdict.valid, verdict.message, verdict.violations], [true, fixed, []]);
+    assert.deepEqual(verdict.applied.map(({ rule, patch, edit }) => [rule, !patch, edit?.insert]), [
+      ['MB-001', false, undefined],
+      ['MB-121', false, undefined],
+      ['MB-005', true, ''],
+      ['MB-104', true, 'KILL'],
+      ['MB-107', true, ''],
+    ]);
+    const converted = await post(its.parley, '/v1/brenner/convert?fix=true&to=markdown', markdown,
+      options);
+    assert.equal(converted.text, `---\nsubject: "DELTA[gpt]: x"\nack_required: false\n---\n${fixed.body_md}`);
+  });
+
+  it('has the edit of a text where that is, and its patch while texts are short', async () => {
+    const block = '```delta\n{"operation":"kill"}\n```\n';
+    for (const [filler, patches] of [[0, 3], [6000, 2], [20_000, 0]]) {
+      const body_md = `${'ü'.repeat(filler / 2)}\n${block.repeat(3)}`;
+      const message = { subject: 'DELTA[gpt]: x', body_md };
+      const verdict = (
+        await post(its.parley, '/v1/brenner/validate', JSON.stringify(message))
+      ).json;
+      const fixes = verdict.violations.flatMap(({ fix }) => fix ?? []);
+      assert.equal(fixes.filter(({ patch }) => patch).length, patches);
+      fixes.forEach(({ edit, safe }, i) => {
+        const at = filler + 1 + i * block.length + block.indexOf('kill');
+        assert.deepEqual([edit, safe], [{ offset: at, delete: 4, insert: 'KILL' }, true]);
+      });
+    }
+  });
+
+  it('with fix=true and MessagePack has null for the message', async () => {
+    const message = msgpack({ type: 'heartbeat', timestamp: '1705392000' });
+    const options = { type: 'application/msgpack' };
+    const path = '/v1/supervisor/validate?fix=true';
+    const verdict = (await post(its.parley, path, message, options)).json;
+    assert.deepEqual([verdict.valid, verdict.message, verdict.applied], [false, null, []]);
+    assert.deepEqual(verdict.violations[0].fix.patch,
+      [{ op: 'replace', path: '/timestamp', value: 1705392000 }]);
   });
 
   it('is the only place for it: what is sent is not changed', async () => {

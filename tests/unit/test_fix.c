@@ -17,6 +17,7 @@
 #include <parley/message.h>
 
 #include "lib/cases.h"
+#include "lib/json_patch.h"
 #include "lib/mutate.h"
 #include "lib/rounds.h"
 
@@ -59,6 +60,14 @@ static struct parley_bytes fix(struct bench *bench, struct parley_bytes text,
 #define RT_HEAD "\"id\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\",\"from\":\"galahad\""
 #define RT RT_HEAD ",\"timestamp\":\"2026-02-08T15:00:00Z\",\"version\":\"1.0\""
 #define RT_REQUEST RT ",\"type\":\"task.request\",\"payload\":{\"task\":\"security.briefing\""
+
+#define BRENNER(subject, body) "{\"subject\":\"" subject "\",\"body_md\":\"" body "\"}"
+#define HYPOTHESIS                                                                                 \
+    "{\\\"name\\\":\\\"n\\\",\\\"claim\\\":\\\"c\\\",\\\"mechanism\\\":\\\"m\\\",\\\"anchors\\\":" \
+    "[]}"
+#define ADD_OF(payload)                                                                            \
+    "{\\\"operation\\\":\\\"ADD\\\",\\\"section\\\":\\\"hypothesis_slate\\\","                     \
+    "\\\"payload\\\":" payload ",\\\"rationale\\\":\\\"r\\\"}"
 
 static const struct {
     const char *protocol, *text, *wanted;
@@ -116,7 +125,47 @@ static const struct {
      "\"correlation_id\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\"}",
      "{" RT ",\"type\":\"task.claimed\",\"payload\":{},"
      "\"correlationId\":\"7f9c2d3e-6f6a-4c43-9a5b-0a8f4f0f1a2b\"}"},
+    /* Deltas, as Brenner's own programs repair them. */
+    {"brenner",
+     BRENNER("DELTA[gpt]: x",
+             "\\u00e9\\ud83d\\ude00\\n```delta\\n{\\\"operation\\\":\\\"KILL\\\",\\\"section\\\":"
+             "\\\"hypothesis_slate\\\",\\\"target_id\\\":\\\"H2\\\",\\\"payload\\\":{"
+             "\\\"kill_reason\\\" : \\\"\\u00fc\\\"},\\\"rationale\\\":\\\"r\\\"}\\n```"),
+     BRENNER("DELTA[gpt]: x",
+             "\\u00e9\\ud83d\\ude00\\n```delta\\n{\\\"operation\\\":\\\"KILL\\\",\\\"section\\\":"
+             "\\\"hypothesis_slate\\\",\\\"target_id\\\":\\\"H2\\\",\\\"payload\\\":{"
+             "\\\"reason\\\" : \\\"\\u00fc\\\"},\\\"rationale\\\":\\\"r\\\"}\\n```")},
+    {"brenner",
+     BRENNER("DELTA[gpt]: x",
+             "~~~ delta\\n{// why\\n\\\"operation\\\":\\\"EDIT\\\",\\\"section\\\":"
+             "\\\"research_thread\\\",\\\"payload\\\":{\\\"a\\\":[1,2, ],},\\r\\n/* , */"
+             "\\\"rationale\\\":\\\"// ,}\\\", /**/ }\\n~~~"),
+     BRENNER("DELTA[gpt]: x", "~~~ delta\\n{\\n\\\"operation\\\":\\\"EDIT\\\",\\\"section\\\":"
+                              "\\\"research_thread\\\",\\\"payload\\\":{\\\"a\\\":[1,2 ]},\\r\\n"
+                              "\\\"rationale\\\":\\\"// ,}\\\"  }\\n~~~")},
+    {"brenner", BRENNER("DELTA[gpt]: x", "````delta\\n" ADD_OF("[" HYPOTHESIS "]") "\\n````\\n"),
+     BRENNER("DELTA[gpt]: x", "````delta\\n" ADD_OF(HYPOTHESIS) "\\n````\\n")},
+    {"brenner",
+     BRENNER("DELTA[gpt]: x",
+             "````delta\\n" ADD_OF("[" HYPOTHESIS ", " HYPOTHESIS "]") "\\n````\\n"),
+     BRENNER("DELTA[gpt]: x", "````delta\\n" ADD_OF(HYPOTHESIS) "\\n````\\n\\n````delta\\n" ADD_OF(
+                                  HYPOTHESIS) "\\n````\\n")},
+    {"brenner", BRENNER("DELTA[gpt]: x", "a\\n:::delta x\\n" ADD_OF(HYPOTHESIS) "\\n:::\\nb"),
+     BRENNER("DELTA[gpt]: x", "a\\n```delta x\\n" ADD_OF(HYPOTHESIS) "\\n```\\nb")},
+    {"brenner",
+     BRENNER("ack: x", "# A\\n## Message ID\\n1\\n## Status\\n\\n  will action  \\n\\n## Note\\nn"),
+     BRENNER("ACK: x",
+             "# A\\n## Message ID\\n1\\n## Status\\n\\n  Will Action  \\n\\n## Note\\nn")},
     /* A fault that another one hid, and several at once. */
+    {"brenner",
+     BRENNER("Delta[GPT]: x",
+             "```delta\\n{\\\"operation\\\":\\\"kill\\\",\\\"section\\\":"
+             "\\\"Hypothesis_slate\\\",\\\"target_id\\\":\\\"H2\\\",\\\"payload\\\":{"
+             "\\\"kill_reason\\\":\\\"r\\\"},\\\"rationale\\\":\\\"r\\\",}\\n```"),
+     BRENNER("DELTA[gpt]: x",
+             "```delta\\n{\\\"operation\\\":\\\"KILL\\\",\\\"section\\\":"
+             "\\\"hypothesis_slate\\\",\\\"target_id\\\":\\\"H2\\\",\\\"payload\\\":{"
+             "\\\"reason\\\":\\\"r\\\"},\\\"rationale\\\":\\\"r\\\"}\\n```")},
     {"vlp",
      "{" VLP_ALL ",\"safety\":{\"issues\":[{\"Code\":4},{\"code\":\"a\"}],\"LEVEL\":\"SAFE\"}}",
      "{" VLP_ALL
@@ -176,6 +225,18 @@ static const struct {
     {"supervisor",
      "{\"type\":\"evolution_result\",\"timestamp\":1,\"success\":true,\"decision\":\"promotd\"}",
      "[{\"op\":\"replace\",\"path\":\"/decision\",\"value\":\"promoted\"}]"},
+    {"brenner", BRENNER("ACK: x", "# A\\n## Message ID\\n1\\n## Status\\nReceivd"),
+     "[{\"op\":\"replace\",\"path\":\"/body_md\",\"value\":\"# A\\n## Message ID\\n1\\n## "
+     "Status\\nReceived\"}]"},
+    {"brenner", BRENNER("ACK: x", "# A\\n## Message ID\\n1\\n## Status\\nreceived\\nand completed"),
+     NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "a\\n```json\\n{\\\"operation\\\":1}\\n```"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "a\\n:::delta\\n" ADD_OF(HYPOTHESIS)), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n" ADD_OF("[]") "\\n```"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n" ADD_OF("[1]") "\\n```"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> ```delta\\n> " ADD_OF("[" HYPOTHESIS "]") "\\n> ```"),
+     NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n{\\\"operation\\\":}\\n```"), NULL},
 };
 
 static void test_what_may_change_the_meaning_is_only_suggested(void **state) {
@@ -253,67 +314,6 @@ static void test_a_long_value_has_no_fix(void **state) {
 
 /* ---- every case ---- */
 
-/* Finds, by a JSON Pointer, the container of its last token.  Owns: *out_token is freed by the
- * caller. */
-static json_t *parent_of(json_t *tree, const char *pointer, char **out_token) {
-    char *path = strdup(pointer);
-    char *last = NULL, *rest = path + 1;
-    for (char *token = rest;; token = rest) {
-        rest = strchr(token, '/');
-        if (rest != NULL) {
-            *rest++ = '\0';
-        }
-        char *to = token;
-        for (const char *from = token; *from != '\0'; from++) {
-            const bool is_escape = from[0] == '~' && from[1] != '\0';
-            *to++ = !is_escape ? *from : from[1] == '1' ? '/' : '~';
-            from += is_escape;
-        }
-        *to = '\0';
-        if (rest == NULL) {
-            last = strdup(token);
-            break;
-        }
-        tree = json_is_array(tree) ? json_array_get(tree, (size_t)atol(token))
-                                   : json_object_get(tree, token);
-    }
-    free(path);
-    *out_token = last;
-    return tree;
-}
-
-static json_t *take(json_t *tree, const char *pointer) {
-    char *token;
-    json_t *parent = parent_of(tree, pointer, &token);
-    json_t *value = json_incref(json_object_get(parent, token));
-    assert_non_null(value);
-    json_object_del(parent, token);
-    free(token);
-    return value;
-}
-
-/* What RFC 6902 says of the three operations that fixes have. */
-static void apply_patch(json_t *tree, const json_t *patch) {
-    size_t i;
-    json_t *step;
-    json_array_foreach(patch, i, step) {
-        const char *from = json_string_value(json_object_get(step, "from"));
-        const char *operation = json_string_value(json_object_get(step, "op"));
-        json_t *value =
-            from != NULL ? take(tree, from) : json_deep_copy(json_object_get(step, "value"));
-        char *token;
-        json_t *parent = parent_of(tree, json_string_value(json_object_get(step, "path")), &token);
-        if (json_is_array(parent)) {
-            assert_int_equal(json_array_set_new(parent, (size_t)atol(token), value), 0);
-        } else {
-            assert_true(strcmp(operation, "replace") != 0 ||
-                        json_object_get(parent, token) != NULL);
-            assert_int_equal(json_object_set_new(parent, token, value), 0);
-        }
-        free(token);
-    }
-}
-
 static json_t *violations_of(struct parley_message *message) {
     struct parley_buffer out;
     parley_buffer_init(&out);
@@ -373,7 +373,14 @@ static void try_fix(struct bench *bench, const struct test_case *test, const jso
     tally->safe++;
     json_t *tree = json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL);
     assert_non_null(tree);
-    apply_patch(tree, json_object_get(fix_of, "patch"));
+    json_patch_apply(tree, json_object_get(fix_of, "patch"));
+    const json_t *edit = json_object_get(fix_of, "edit");
+    if (edit != NULL) { /* says the same as the patch */
+        json_t *edited = json_loadb(test->body.data, test->body.length, JSON_ALLOW_NUL, NULL);
+        json_patch_edit_member(edited, json_string_value(json_object_get(violation, "path")), edit);
+        assert_true(json_equal(edited, tree));
+        json_decref(edited);
+    }
     char *text = json_dumps(tree, 0);
     json_t *after = check_text(bench, parley_bytes_of(text), &test->options);
     if (has_same(after, violation)) {
@@ -439,7 +446,12 @@ static void follow(struct bench *bench, const struct test_case *test) {
     size_t i;
     json_t *one;
     json_array_foreach(applied, i, one) {
-        apply_patch(by_patch, json_object_get(one, "patch"));
+        const json_t *edit = json_object_get(one, "edit");
+        if (edit != NULL) {
+            json_patch_edit_member(by_patch, json_string_value(json_object_get(one, "path")), edit);
+        } else {
+            json_patch_apply(by_patch, json_object_get(one, "patch"));
+        }
     }
     if (!bench->message.is_escalated && !json_equal(by_text, by_patch)) {
         fail_msg("%s: patches and text differ\n%.*s", test->name, (int)fixed.length, fixed.data);
@@ -498,7 +510,9 @@ static void follow_damaged(struct bench *bench, const struct test_case *test, co
     json_decref(tree);
     if (is_comparable && !bench->message.is_escalated) {
         follow(bench, &damaged);
-        assert_true(!was_valid || parley_message_is_valid(&bench->message));
+        /* A suggestion may have a delta read that was not one before. */
+        assert_true(!was_valid || bench->takes == PARLEY_FIX_ALL ||
+                    parley_message_is_valid(&bench->message));
     }
 }
 

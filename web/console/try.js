@@ -92,6 +92,17 @@ const parse = (text) => {
 
 const pretty = (value) => JSON.stringify(value, null, 2);
 
+const inWords = ({ patch, edit }) => (edit
+  ? `at byte ${edit.offset} delete ${edit.delete}${edit.insert && `, insert ${JSON.stringify(edit.insert)}`}`
+  : patch.map(({ op, path, from, value }) => `${op} ${from ? `${from} → ` : ''}${path}${value !== undefined ? ` ${JSON.stringify(value)}` : ''}`).join('; '));
+
+// Offsets are in bytes.
+function edited(text, { offset, delete: count, insert }) {
+  const bytes = new TextEncoder().encode(text);
+  const decode = (part) => new TextDecoder().decode(part);
+  return decode(bytes.subarray(0, offset)) + insert + decode(bytes.subarray(offset + count));
+}
+
 function Violation({ one, onFix }) {
   const { rule, severity, path, at, message, hint, fix } = one;
   return html`<li class=${severity}>
@@ -99,8 +110,8 @@ function Violation({ one, onFix }) {
       ${path && html` <code>${path}</code>`}${at?.line && html` <span class="quiet">line ${at.line}, column ${at.column}</span>`}</p>
     <p><${Prose} text=${message} /></p>
     ${hint && html`<p class="quiet"><${Prose} text=${hint} /></p>`}
-    ${fix && onFix && html`<button type="button" class="small" onClick=${() => onFix(fix)}>${fix.safe ? 'Fix' : 'Take the suggestion'}</button>
-      <code class="patch">${fix.patch.map(({ op, path: where, from, value }) => `${op} ${from ? `${from} → ` : ''}${where}${value !== undefined ? ` ${JSON.stringify(value)}` : ''}`).join('; ')}</code>`}
+    ${fix && onFix && html`<button type="button" class="small" onClick=${() => onFix(one)}>${fix.safe ? 'Fix' : 'Take the suggestion'}</button>
+      <code class="patch">${inWords(fix)}</code>`}
   </li>`;
 }
 
@@ -179,9 +190,13 @@ export default function Try() {
   const forms = [[JSON_TYPE, 'JSON'], [MARKDOWN, 'Markdown'], [MSGPACK, 'MessagePack, in hex']].filter(([name]) => name === JSON_TYPE || encodings.includes(name));
   const path = `/v1/${protocol?.name}/messages${query(options)}`;
   const lines = new Set((verdict?.violations ?? []).map(({ at }) => at?.line));
-  const fix = ({ patch }) => {
+  const fix = ({ path: where, fix: { patch, edit } }) => {
     const message = parse(text);
-    if (message !== undefined) setText(pretty(applyPatch(message, patch)));
+    const name = where.slice(1);
+    if (type === MARKDOWN) setText(edited(text, edit));
+    else if (message === undefined) return;
+    else if (edit) setText(pretty({ ...message, [name]: edited(message[name], edit) }));
+    else setText(pretty(applyPatch(message, patch)));
   };
   const fixAll = async () => {
     const { message } = await json(`/v1/${protocol.name}/validate${query({ ...options, fix: true })}`, { method: 'POST', body: text });
@@ -234,7 +249,7 @@ export default function Try() {
         ${verdict && html`<p class=${verdict.valid ? 'verdict valid' : 'verdict invalid'}><strong>${verdict.valid ? 'Valid' : 'Not valid'}</strong>
             ${verdict.subject && html` <code>${verdict.subject}</code>`}</p>
           ${canFix && hasSafe && html`<p><button type="button" onClick=${fixAll}>Apply all safe fixes</button></p>`}
-          <ul class="violations">${verdict.violations.map((one) => html`<${Violation} one=${one} onFix=${canFix ? fix : null} />`)}</ul>`}
+          <ul class="violations">${verdict.violations.map((one) => html`<${Violation} one=${one} onFix=${canFix || (type === MARKDOWN && one.fix?.edit) ? fix : null} />`)}</ul>`}
         ${isBinary && html`<${Beside} protocol=${protocol.name} text=${text} type=${type} isValid=${Boolean(verdict?.valid)} />`}
       </section>
     </div>`;

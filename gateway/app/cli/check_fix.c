@@ -32,6 +32,7 @@ enum parley_status check_fix_note(struct check_fix *fix, const struct parley_sli
     if (message->options.fix == PARLEY_FIX_NOTHING || message->fixes.count == 0) {
         return PARLEY_OK;
     }
+    const struct parley_bytes fixed = parley_message_fixed(message);
     if (fix->count == fix->capacity) {
         const size_t capacity = fix->capacity == 0 ? 16 : fix->capacity * 2;
         struct check_fix_edit *edits = realloc(fix->edits, capacity * sizeof *edits);
@@ -46,10 +47,10 @@ enum parley_status check_fix_note(struct check_fix *fix, const struct parley_sli
                                 .old_start = fix->texts.length,
                                 .old_length = slice->bytes.length,
                                 .new_start = fix->texts.length + slice->bytes.length,
-                                .new_length = message->text.length};
+                                .new_length = fixed.length};
     fix->fixed_count += message->fixes.count;
     parley_buffer_append(&fix->texts, slice->bytes);
-    parley_buffer_append(&fix->texts, message->text);
+    parley_buffer_append(&fix->texts, fixed);
     return parley_buffer_status(&fix->texts);
 }
 

@@ -14,13 +14,14 @@
 static const char help[] =
     "Usage: parley fix [OPTION]… PROTOCOL [FILE…]\n"
     "\n"
-    "Reads messages in JSON (one, an array, or NDJSON) as parley check does, and writes them to\n"
-    "standard output, each followed by a line feed. What breaks a rule of PROTOCOL and can be "
-    "fixed\n"
-    "so that the message says the same afterwards is fixed: a number in quotes, a constant, "
-    "letter\n"
-    "case, the notation of a time or UUID, a misspelt key. All other bytes stay as they are. What\n"
-    "remains is reported to standard error. parley check --fix changes files.\n"
+    "Reads messages in JSON (one, an array, or NDJSON) or Markdown as parley check does, and "
+    "writes\n"
+    "them to standard output, each followed by a line feed. What breaks a rule of PROTOCOL and "
+    "can\n"
+    "be fixed so that the message says the same afterwards is fixed: a number in quotes, a\n"
+    "constant, letter case, the notation of a time or UUID, a misspelt key, a comma too many in a\n"
+    "delta. All other bytes stay as they are. What remains is reported to standard error.\n"
+    "parley check --fix changes files.\n"
     "\n"
     "Options:\n"
     "  --all            apply fixes that are only suggestions, too\n" CHECK_SESSION_OPTIONS_HELP;
@@ -31,7 +32,7 @@ static const char help_end[] =
     "\n"
     "Exit status: 0 all messages are valid now, 1 some are invalid, 2 wrong usage, unreadable "
     "input\n"
-    "or another encoding than JSON.\n"
+    "or an encoding that is not text.\n"
     "\n"
     "Examples:\n"
     "  parley fix vlp message.json | curl -H 'Content-Type: application/json' --data-binary @- …\n"
@@ -46,8 +47,8 @@ static int take_flag(struct check_session *session, const char *name, const char
 
 /* The fixed message, or what was read if it is not a message. */
 static bool write_message(const struct check_session *session) {
-    const struct parley_bytes text =
-        session->message.text.data != NULL ? session->message.text : session->slice->bytes;
+    const struct parley_bytes fixed = parley_message_fixed(&session->message);
+    const struct parley_bytes text = fixed.data != NULL ? fixed : session->slice->bytes;
     if (text.length == 0) {
         return true;
     }
@@ -61,8 +62,8 @@ static bool write_message(const struct check_session *session) {
 static enum parley_status take_message(struct check_session *session, const char *file,
                                        size_t number) {
     const struct parley_codec *codec = session->message.codec;
-    if (codec != NULL && codec != &parley_codec_json && codec != &parley_codec_ndjson) {
-        terminal_error("fix reads JSON, not %s: parley convert %s --to json converts it",
+    if (codec != NULL && codec->is_binary) {
+        terminal_error("fix reads text, not %s: parley convert %s --to json converts it",
                        codec->name, session->protocol->name);
         session->is_stopped = true;
         return PARLEY_OK;
