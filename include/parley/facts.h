@@ -75,6 +75,8 @@ struct parley_decision {
                                          Idempotency-Key is; data NULL: as route.dedupe says */
     struct parley_bytes fact_key;     /* created once the message is stored; data NULL for none */
     struct parley_bytes fact_members; /* of its value, each with a comma before it */
+    int64_t within_seconds; /* the key is created that soon after the decision, or the facts are
+                               read again, and decide anew; 0: whenever */
     bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
                        calls it a duplicate, it is decided on once more without values, and gets
                        the warnings of that */

@@ -572,6 +572,16 @@ static bool was_made_before_the_failure(const struct deciding *deciding) {
            stored < roundtable_turn_failed_sequence(&deciding->turn);
 }
 
+/* needs_extending leaves half of a lease at least, so an end that is not written by then may come
+ * after a take-over. */
+static enum parley_status end_task(struct deciding *deciding) {
+    const int64_t half = deciding_lease(deciding) / 2;
+    if (deciding_is_holder(deciding) && deciding->turn.has_until) {
+        deciding->out->within_seconds = half > 0 ? half : 1;
+    }
+    return publish(deciding, NULL, "end", write_end);
+}
+
 static enum parley_status decide_report(struct deciding *deciding) {
     const struct roundtable_task *task = &deciding->task;
     const bool is_end = deciding->message->type != ROUNDTABLE_PROGRESS;
@@ -609,7 +619,7 @@ static enum parley_status decide_report(struct deciding *deciding) {
     if (is_tried_again(deciding)) {
         return try_again(deciding);
     }
-    return is_end ? publish(deciding, NULL, "end", write_end) : PARLEY_OK;
+    return is_end ? end_task(deciding) : PARLEY_OK;
 }
 
 enum parley_status roundtable_decide(struct parley_message *message, struct parley_decision *out) {

@@ -244,8 +244,9 @@ void fact_store_expect_end(struct fact_store *store, struct parley_bytes key) {
 }
 
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
-                                        struct parley_bytes value, fact_written_fn *done,
-                                        void *context) {
+                                        struct parley_bytes value, int64_t within_ms,
+                                        fact_written_fn *done, void *context) {
+    (void)within_ms;
     const size_t used = strlen(store->kept);
     if (!store->jetstream->is_ready) {
         return JETSTREAM_AWAY;
@@ -260,7 +261,7 @@ enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_
 enum jetstream_publish fact_store_create_key(struct fact_store *store, struct parley_bytes key,
                                              struct parley_bytes value, fact_written_fn *done,
                                              void *context) {
-    return fact_store_write(store, key, value, done, context);
+    return fact_store_write(store, key, value, 0, done, context);
 }
 
 void world_fact_written(struct world *world, size_t number, enum fact_written written) {

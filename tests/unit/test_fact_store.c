@@ -178,7 +178,7 @@ static void on_kept(void *context, enum fact_written written, const struct jetst
 static void begin_keeping(void *context) {
     struct keeping *keeping = context;
     keeping->result = fact_store_write(keeping->side->store, parley_bytes_of(keeping->key),
-                                       parley_bytes_of(keeping->value), on_kept, keeping);
+                                       parley_bytes_of(keeping->value), 0, on_kept, keeping);
 }
 
 static bool is_kept(void *context) {

@@ -100,8 +100,12 @@ static void settle_decided(struct submission *submission, const struct verdict *
         return;
     }
     struct failure failure = {.problem = problem_of_name(decision->problem)};
-    snprintf(failure.detail, sizeof failure.detail, "%.*s", (int)decision->detail.length,
-             decision->detail.data);
+    const struct parley_bytes detail =
+        submission->deciding->late_count > 0
+            ? PARLEY_BYTES("The message was stored too late, when another one had been quicker: it "
+                           "is in the stream, and does not count.")
+            : decision->detail;
+    snprintf(failure.detail, sizeof failure.detail, "%.*s", (int)detail.length, detail.data);
     submission_settle_failed(submission, &failure);
 }
 
@@ -112,6 +116,10 @@ static enum parley_status keep_fact(struct deciding *deciding,
     free(deciding->fact_members);
     deciding->fact_key = deciding->fact_members = NULL;
     deciding->key = DECIDING_NO_KEY;
+    deciding->fact_until_ms =
+        decision->within_seconds > 0
+            ? reactor_now_ms(deciding->lookup.reactor) + decision->within_seconds * 1000
+            : 0;
     if (decision->fact_key.data == NULL) {
         return PARLEY_OK;
     }
@@ -197,6 +205,74 @@ static void decide_resolved(struct submission *submission) {
     }
 }
 
+/* ---- a fact that was not written in time ---- */
+
+static void write_own_fact(struct submission *submission);
+
+static int64_t time_left_ms(const struct deciding *deciding) {
+    return deciding->fact_until_ms - reactor_now_ms(deciding->lookup.reactor);
+}
+
+static bool is_too_late(const struct deciding *deciding) {
+    return deciding->fact_until_ms != 0 && time_left_ms(deciding) <= 0;
+}
+
+/* Another message may have been quicker meanwhile.  Returns: false: it is not late. */
+static bool begin_late(struct submission *submission) {
+    enum { LATE_MAX = 8 };
+    struct deciding *deciding = submission->deciding;
+    deciding->is_late = is_too_late(deciding);
+    if (!deciding->is_late) {
+        return false;
+    }
+    if (deciding->late_count++ < LATE_MAX) {
+        resolve(submission, 0);
+    } else {
+        const struct failure failure = unsettled();
+        submission_settle_failed(submission, &failure);
+    }
+    return true;
+}
+
+/* It is stored, and its key is not: what it means now. */
+static void decide_late(struct submission *submission) {
+    struct deciding *deciding = submission->deciding;
+    struct fact_lookup *lookup = &deciding->lookup;
+    struct verdict verdict;
+    struct parley_decision decision = {.kind = PARLEY_DECISION_PUBLISH};
+    int64_t delay_ms;
+    lookup->is_final = true;
+    enum parley_status status = submission_check_again(submission, &verdict);
+    if (status == PARLEY_OK) {
+        status = fact_lookup_decide(lookup, verdict.message, &decision, &delay_ms);
+    }
+    if (status == PARLEY_OK && decision.kind == PARLEY_DECISION_PREPARE &&
+        fact_lookup_prepare(lookup, &decision) == JETSTREAM_PUBLISHED) {
+        return; /* and it is decided on once more */
+    }
+    deciding->is_late = false;
+    if (status == PARLEY_OK && decision.kind == PARLEY_DECISION_PUBLISH) {
+        note_members(submission, &decision);
+        status = note_receipt(submission, &verdict);
+    }
+    if (status == PARLEY_OK && decision.kind == PARLEY_DECISION_PUBLISH) {
+        status = keep_fact(deciding, &decision);
+    }
+    if (status != PARLEY_OK) {
+        submission_settle_internal(submission, status);
+    } else if (decision.kind == PARLEY_DECISION_REPEATED ||
+               decision.kind == PARLEY_DECISION_REFUSED) {
+        settle_decided(submission, &verdict, &decision);
+    } else if (decision.kind != PARLEY_DECISION_PUBLISH) {
+        const struct failure failure = unsettled();
+        submission_settle_failed(submission, &failure);
+    } else if (deciding->key == DECIDING_NO_KEY) {
+        submission_settle_stored(submission, submission->ack == SUBMISSION_DUPLICATE);
+    } else {
+        write_own_fact(submission);
+    }
+}
+
 static void on_resolved(struct submission *submission) {
     const struct deciding *deciding = submission->deciding;
     const char *value = fact_lookup_value(&deciding->lookup, deciding->fact_key);
@@ -208,6 +284,8 @@ static void on_resolved(struct submission *submission) {
         submission_settle_stored(submission, false);
     } else if (value != NULL) {
         decide_resolved(submission);
+    } else if (deciding->is_late) {
+        decide_late(submission);
     } else if (!deciding->has_compared) {
         submission_compare(submission);
     } else {
@@ -235,7 +313,9 @@ static void on_written(void *context, enum fact_written written, const struct je
         deciding->has_compared ? deciding->key != DECIDING_UNIQUE_KEY : written == FACT_WRITTEN;
     struct submission_outcome outcome;
     submission_resume(submission, &outcome);
-    if (written == FACT_FAILED) {
+    if (written == FACT_FAILED && begin_late(submission)) {
+        /* Its key may be there all the same. */
+    } else if (written == FACT_FAILED) {
         settle_unwritten(submission, ack->error);
     } else if (is_known) {
         submission_settle_stored(submission, submission->ack == SUBMISSION_DUPLICATE);
@@ -246,7 +326,7 @@ static void on_written(void *context, enum fact_written written, const struct je
 }
 
 static void write_fact(struct submission *submission, struct parley_bytes key,
-                       struct parley_bytes members) {
+                       struct parley_bytes members, int64_t within_ms) {
     const struct parley_decision decision = {.fact_members = members};
     struct parley_buffer value;
     parley_buffer_init(&value);
@@ -256,7 +336,7 @@ static void write_fact(struct submission *submission, struct parley_bytes key,
     const enum jetstream_publish published =
         value.has_failed ? JETSTREAM_FAILED
                          : fact_store_write(store_of(submission), key, parley_buffer_bytes(&value),
-                                            on_written, submission);
+                                            within_ms, on_written, submission);
     parley_buffer_finish(&value);
     if (published != JETSTREAM_PUBLISHED) {
         const struct failure refusal =
@@ -267,8 +347,11 @@ static void write_fact(struct submission *submission, struct parley_bytes key,
 
 static void write_own_fact(struct submission *submission) {
     const struct deciding *deciding = submission->deciding;
-    write_fact(submission, parley_bytes_of(deciding->fact_key),
-               parley_bytes_of(deciding->fact_members));
+    if (!begin_late(submission)) {
+        write_fact(submission, parley_bytes_of(deciding->fact_key),
+                   parley_bytes_of(deciding->fact_members),
+                   deciding->fact_until_ms != 0 ? time_left_ms(deciding) : 0);
+    }
 }
 
 /* ---- it is stored, or repeats a stored one ---- */
@@ -295,7 +378,8 @@ static bool complete_stored(struct submission *submission, const struct duplicat
         !parley_bytes_equal(decision.fact_key, parley_bytes_of(deciding->fact_key))) {
         return false;
     }
-    write_fact(submission, decision.fact_key, decision.fact_members);
+    write_fact(submission, decision.fact_key, decision.fact_members,
+               decision.within_seconds * 1000);
     return true;
 }
 

@@ -23,7 +23,11 @@ struct deciding {
     enum deciding_key key;
     char *fact_key; /* of its own fact; NULL: it leaves none */
     char *fact_members;
-    bool is_expected;  /* by others of this reactor */
+    int64_t fact_until_ms; /* by which it is to be created, or decided on anew; 0: there is no such
+                              time */
+    bool is_late;          /* that has passed */
+    unsigned late_count;   /* how often */
+    bool is_expected;      /* by others of this reactor */
     bool is_counted;   /* it was published, and those of its request that read facts wait for it */
     bool has_compared; /* the stored message has been read */
     char stream[256];  /* of the submission */

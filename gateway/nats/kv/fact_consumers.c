@@ -150,7 +150,8 @@ static void write_fact(struct taken *taken, const struct parley_decision *decisi
     const enum jetstream_publish published =
         value.has_failed ? JETSTREAM_FAILED
                          : fact_store_write(taken->consumers->options.store, decision->fact_key,
-                                            parley_buffer_bytes(&value), on_written, taken);
+                                            parley_buffer_bytes(&value),
+                                            decision->within_seconds * 1000, on_written, taken);
     parley_buffer_finish(&value);
     if (published != JETSTREAM_PUBLISHED) {
         give_back(taken);

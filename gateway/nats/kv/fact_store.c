@@ -139,7 +139,7 @@ typedef enum jetstream_publish publish_fn(struct jetstream *jetstream,
 
 static enum jetstream_publish write_by(publish_fn *publish, struct fact_store *store,
                                        struct parley_bytes key, struct parley_bytes value,
-                                       fact_written_fn *done, void *context) {
+                                       int64_t within_ms, fact_written_fn *done, void *context) {
     static const struct bus_header first = {"Nats-Expected-Last-Subject-Sequence", "0"};
     char subject[FACT_NAME_MAX + FACT_KEY_MAX + 1];
     if (key.length > FACT_KEY_MAX || store->is_ending) {
@@ -150,8 +150,11 @@ static enum jetstream_publish write_by(publish_fn *publish, struct fact_store *s
         return JETSTREAM_FAILED;
     }
     write_subject(store, key, subject);
-    const struct jetstream_message message = {
-        .subject = subject, .headers = &first, .header_count = 1, .payload = value};
+    const struct jetstream_message message = {.subject = subject,
+                                              .headers = &first,
+                                              .header_count = 1,
+                                              .payload = value,
+                                              .within_ms = within_ms};
     const enum jetstream_publish published = publish(store->jetstream, &message, on_written, write);
     if (published != JETSTREAM_PUBLISHED) {
         free(write);
@@ -160,15 +163,15 @@ static enum jetstream_publish write_by(publish_fn *publish, struct fact_store *s
 }
 
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
-                                        struct parley_bytes value, fact_written_fn *done,
-                                        void *context) {
-    return write_by(jetstream_publish_second, store, key, value, done, context);
+                                        struct parley_bytes value, int64_t within_ms,
+                                        fact_written_fn *done, void *context) {
+    return write_by(jetstream_publish_second, store, key, value, within_ms, done, context);
 }
 
 enum jetstream_publish fact_store_create_key(struct fact_store *store, struct parley_bytes key,
                                              struct parley_bytes value, fact_written_fn *done,
                                              void *context) {
-    return write_by(jetstream_publish, store, key, value, done, context);
+    return write_by(jetstream_publish, store, key, value, 0, done, context);
 }
 
 /* ---- lifecycle ---- */

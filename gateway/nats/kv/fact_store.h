@@ -74,10 +74,11 @@ typedef void fact_written_fn(void *context, enum fact_written written,
                              const struct jetstream_ack *ack);
 
 /* Creates `key` with `value`, for a message whose ack has just come: it takes over the room of that
- * message in the window.  Owns: copies key and value.  Returns: as jetstream_publish. */
+ * message in the window. `within_ms`: not later than that; 0: whenever.  Owns: copies key and
+ * value.  Returns: as jetstream_publish. */
 enum jetstream_publish fact_store_write(struct fact_store *store, struct parley_bytes key,
-                                        struct parley_bytes value, fact_written_fn *done,
-                                        void *context);
+                                        struct parley_bytes value, int64_t within_ms,
+                                        fact_written_fn *done, void *context);
 
 /* The same for a key without a message, which needs room of its own.  Returns: as
  * jetstream_publish. */

@@ -370,10 +370,13 @@ static void give_times(struct jetstream_publication *publication,
     const struct jetstream_flow *flow = publication->flow;
     const int64_t now_ms = reactor_now_ms(jetstream->reactor);
     const bool is_patient = flow != NULL && jetstream_flow_is_patient(flow);
-    publication->patient_until_ms = now_ms + (is_patient ? jetstream->options.patience_ms : 0);
+    const int64_t within_ms = message->within_ms > 0 ? message->within_ms : INT64_MAX / 2;
+    const int64_t patience_ms = is_patient ? jetstream->options.patience_ms : 0;
+    const int64_t repeated_ms = repeatable_ms(jetstream, flow, message);
+    publication->patient_until_ms = now_ms + (patience_ms < within_ms ? patience_ms : within_ms);
     publication->stored_before = flow != NULL ? flow->last_sequence : 0;
     publication->outage_count = flow != NULL ? flow->outage_count : 0;
-    publication->repeatable_until_ms = now_ms + repeatable_ms(jetstream, flow, message);
+    publication->repeatable_until_ms = now_ms + (repeated_ms < within_ms ? repeated_ms : within_ms);
 }
 
 /* Returns: NULL without memory. */

@@ -122,7 +122,8 @@ struct jetstream_message {
     size_t header_count;
     struct parley_bytes payload;
     struct jetstream_sender *sender; /* NULL if its order does not matter */
-    unsigned share; /* the percentage of the window up to which it is accepted; 0: all of it */
+    unsigned share;    /* the percentage of the window up to which it is accepted; 0: all of it */
+    int64_t within_ms; /* it is not published later than that; 0: as options.patience_ms says */
 };
 
 enum jetstream_outcome {
