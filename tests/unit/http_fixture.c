@@ -480,19 +480,6 @@ static void refuse(struct http_request *request, unsigned status, const char *de
     http_respond(request, status, "application/problem+json", parley_bytes_of(detail));
 }
 
-static int is_stream(struct parley_bytes start) {
-    static const char *const openings[] = {"GET /ticks", "GET /live-ticks"};
-    int answer = 0;
-    for (size_t i = 0; i < sizeof openings / sizeof openings[0]; i++) {
-        const struct parley_bytes wanted = parley_bytes_of(openings[i]);
-        size_t length = start.length < wanted.length ? start.length : wanted.length;
-        if (memcmp(start.data, wanted.data, length) == 0) {
-            answer = length == wanted.length ? 1 : -1;
-        }
-    }
-    return answer;
-}
-
 static bool stays_open(const char *method, const char *path, bool waits) {
     (void)method;
     return waits || strcmp(path, "/ticks") == 0 || strcmp(path, "/live-ticks") == 0;
@@ -566,7 +553,6 @@ static void start_on(struct app *app, int listen_fd, void (*change)(struct http_
         .idle_timeout_s = 60,
         .request_memory_bytes = 8192,
         .stream_memory_bytes = 2048,
-        .is_stream = is_stream,
         .stays_open = stays_open,
         .refuse = refuse,
         .tls_handshake_timeout_ms = 60000,

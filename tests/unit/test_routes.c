@@ -1221,59 +1221,7 @@ static void test_that_it_lives_is_said_in_json_too(void **state) {
     assert_string_equal(request.body, "{\"status\":\"alive\",\"draining\":false}\n");
 }
 
-/* ---- which request line opens a stream ---- */
-
-/* In memory of just that size, for the address sanitizer. */
-static int is_stream(const char *line, size_t length) {
-    char *start = malloc(length);
-    assert_non_null(start);
-    memcpy(start, line, length);
-    const int answer = gateway_is_stream((struct parley_bytes){start, length});
-    free(start);
-    return answer;
-}
-
-static void test_a_stream_is_told_by_the_first_bytes_that_suffice(void **state) {
-    (void)state;
-    static const struct {
-        const char *line;
-        int answer;
-        size_t known_at; /* with so many bytes the answer is known, and with fewer it is not */
-    } rows[] = {
-        {"GET /v1/stream HTTP/1.1\r\n", 1, 15},
-        {"GET /v1/stream?since=all HTTP/1.1\r\n", 1, 15},
-        {"GET /v1/rejected/stream?since=all HTTP/1.1\r\n", 1, 24},
-        {"GET /v1/vlp/stream HTTP/1.1\r\n", 1, 19},
-        {"GET /v1/vlp/stream?a=/ HTTP/1.1\r\n", 1, 19},
-        {"GET /v1/nonesuch/stream HTTP/1.1\r\n", 1, 24},
-        {"POST /v1/stream HTTP/1.1\r\n", 0, 16},
-        {"GET /v1/vlp/stream\r\n", 1, 19},
-        {"GET /v1/vlp/stream\n", 1, 19},
-        {"GET /v1/upstream HTTP/1.1\r\n", 0, 17},
-        {"GET /v1/streams HTTP/1.1\r\n", 0, 16},
-        {"GET /v1/stream/ HTTP/1.1\r\n", 0, 16},
-        {"GET /v1/vlp/messages?x=/stream HTTP/1.1\r\n", 0, 21},
-        {"GET /v1/ HTTP/1.1\r\n", 0, 9},
-        {"GET /v1 HTTP/1.1\r\n", 0, 8},
-        {"GET / HTTP/1.1\r\n", 0, 6},
-        {"GET /livez HTTP/1.1\r\n", 0, 6},
-        {"HEAD /v1/stream HTTP/1.1\r\n", 0, 1},
-        {"POST /v1/vlp/messages HTTP/1.1\r\n", 0, 22},
-        {"POST / HTTP/1.1\r\n", 0, 7},
-        {"PUT /v1/stream HTTP/1.1\r\n", 0, 2},
-        {"get /v1/stream HTTP/1.1\r\n", 0, 1},
-        {"\r\nGET /v1/stream HTTP/1.1\r\n", 0, 1},
-        {"\x16\x03\x01\x02", 0, 1},
-    };
-    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        for (size_t length = 1; length <= strlen(rows[i].line); length++) {
-            const int wanted = length < rows[i].known_at ? -1 : rows[i].answer;
-            if (is_stream(rows[i].line, length) != wanted) {
-                fail_msg("%.*s is not %d", (int)length, rows[i].line, wanted);
-            }
-        }
-    }
-}
+/* ---- which request stays open ---- */
 
 static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
     (void)state;
@@ -1323,7 +1271,6 @@ int main(void) {
         cmocka_unit_test(test_an_index_that_is_made_again_is_said),
         cmocka_unit_test(test_health_has_a_reason_for_each_check),
         cmocka_unit_test(test_that_it_lives_is_said_in_json_too),
-        cmocka_unit_test(test_a_stream_is_told_by_the_first_bytes_that_suffice),
         cmocka_unit_test(test_an_address_that_stays_open_is_told_by_the_head),
         cmocka_unit_test(test_every_address_that_is_not_open_refuses_without_its_scope),
         cmocka_unit_test(test_every_address_is_in_the_document_for_machines),

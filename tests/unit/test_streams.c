@@ -55,8 +55,9 @@ static void begin(void *context, struct http_request *request) {
                   is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL, &rights);
 }
 
-static int is_stream(struct parley_bytes start) {
-    return start.length == 0 ? -1 : 1;
+static bool stays_open(const char *method, const char *path, bool waits) {
+    (void)method, (void)path, (void)waits;
+    return true;
 }
 
 static void nothing(void *context) {
@@ -102,7 +103,7 @@ static void start_gateway(struct world *world) {
                                       .idle_timeout_s = 60,
                                       .request_memory_bytes = 8192,
                                       .stream_memory_bytes = 8192,
-                                      .is_stream = is_stream};
+                                      .stays_open = stays_open};
     const char *error;
     loop_create(&world->loop);
     struct reactor *reactor = world->loop.reactor;

@@ -297,9 +297,6 @@ enum route_stay {
     ROUTE_STAYS,    /* as long as its client likes */
 };
 
-/* The part of a request line that is examined; a longer one is told by its whole head. */
-enum { LINE_MAX_BYTES = 256 };
-
 struct route {
     const char *path; /* {protocol}, {name} and {id} stand for one segment each */
     size_t length;    /* of `path` */
@@ -619,40 +616,6 @@ bool gateway_stays_open(const char *method, const char *path, bool waits) {
         }
     }
     return false;
-}
-
-/* Whether `start` begins with as much of `wanted` as there is of it. */
-static bool may_begin(struct parley_bytes start, const char *wanted) {
-    const size_t length = strlen(wanted);
-    return memcmp(start.data, wanted, start.length < length ? start.length : length) == 0;
-}
-
-/* Whether a path ends before this. */
-static bool ends_path(char byte) {
-    return byte == ' ' || byte == '?' || byte == '\r' || byte == '\n';
-}
-
-int gateway_is_stream(struct parley_bytes start) {
-    static const char *const prefixes[] = {"GET /v1/", "POST /v1/"};
-    char method[8], path[LINE_MAX_BYTES];
-    const char *prefix = may_begin(start, prefixes[0])   ? prefixes[0]
-                         : may_begin(start, prefixes[1]) ? prefixes[1]
-                                                         : NULL;
-    if (prefix == NULL) {
-        return 0;
-    }
-    const size_t method_length = strcspn(prefix, " ");
-    for (size_t at = strlen(prefix); at < start.length && at < sizeof path; at++) {
-        if (ends_path(start.data[at])) {
-            const size_t path_length = at - method_length - 1;
-            memcpy(method, start.data, method_length);
-            method[method_length] = '\0';
-            memcpy(path, start.data + method_length + 1, path_length);
-            path[path_length] = '\0';
-            return gateway_stays_open(method, path, false);
-        }
-    }
-    return -1;
 }
 
 void gateway_refuse(struct http_request *request, unsigned status, const char *detail) {

@@ -12,10 +12,6 @@ void gateway_begin(void *context, struct http_request *request);
 /* The table of addresses, row by row: for the documents that describe them, and tests. */
 bool gateway_route(size_t index, struct contract_route *out);
 
-/* For http_options.is_stream: whether these first bytes of a request ask for an address that stays
- * open. */
-int gateway_is_stream(struct parley_bytes start_of_request);
-
 /* For http_options.stays_open: whether a request stays open, perhaps for as long as its client
  * likes. */
 bool gateway_stays_open(const char *method, const char *path, bool waits);

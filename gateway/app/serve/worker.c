@@ -298,7 +298,6 @@ static enum parley_status create_http(struct worker *worker) {
         .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES,
         .codings = worker->options.codings,
         .commit = worker->services.gateway.commit,
-        .is_stream = gateway_is_stream,
         .stays_open = gateway_stays_open,
         .refuse = gateway_refuse,
         .over = gateway_over};

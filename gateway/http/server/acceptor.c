@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Takes connections from the listening socket and looks at the first bytes of each, without
- * reading them, to decide which daemon it belongs to. It deliberately parses nothing: the
- * options define how a stream begins, and the server of a connection reads it from its
- * first byte. */
+/* Takes connections from the listening socket, refuses those of addresses that have too many, and
+ * has TLS ended. It reads nothing of what clients send. */
 
 #include "acceptor.h"
 
@@ -23,7 +21,6 @@
 
 enum {
     ACCEPTS_A_TURN = 64, /* so that a flood of connections does not starve those that are open */
-    LOOK_BYTES = 256,    /* whatever is longer without being a stream's start is a request */
     RESOURCE_PAUSE_MS = 100,
     BACKLOG = 4096,
     PROBE_AFTER_S = 15, /* without a byte; again after as long … */
@@ -40,29 +37,15 @@ static const char plain_answer[] = "HTTP/1.1 400 Bad Request\r\n"
                                    "\r\n" PLAIN_DETAIL;
 _Static_assert(sizeof PLAIN_DETAIL - 1 == 55, "plain_answer says how long it is");
 
-/* A connection whose kind is not known so far. */
-struct newcomer {
-    struct acceptor *acceptor;
-    struct acceptor_connection connection;
-    struct reactor_watch watch;
-    int64_t due_ms; /* when it is closed if it is silent, and handed over if it speaks */
-    TAILQ_ENTRY(newcomer) links;
-};
-
 struct acceptor {
     struct reactor *reactor;
     struct acceptor_options options;
     struct tls_server *tls; /* NULL: plain TCP */
     struct reactor_watch listening;
     struct reactor_timer pause;
-    struct reactor_timer idle; /* for the first of the newcomers */
-    /* In the order in which their time is up. */
-    TAILQ_HEAD(newcomer_list, newcomer) silent, speaking;
-    unsigned open_count; /* newcomers and those handed over */
+    unsigned open_count;
     bool is_listening, is_stopped;
 };
-
-enum kind { KIND_SILENT, KIND_UNKNOWN, KIND_REQUEST, KIND_STREAM, KIND_GONE };
 
 /* ---- the listening socket ---- */
 
@@ -205,143 +188,12 @@ void acceptor_release(struct acceptor *acceptor, struct tally_entry *opening) {
     listen_if_there_is_room(acceptor);
 }
 
-/* ---- newcomers ---- */
+/* ---- one connection ---- */
 
-static enum kind look(const struct acceptor *acceptor, int fd, bool is_ended) {
-    char start[LOOK_BYTES];
-    ssize_t length = recvfrom(fd, start, sizeof start, MSG_PEEK | MSG_DONTWAIT, NULL, NULL);
-    if (length < 0) {
-        return errno == EAGAIN ? KIND_SILENT : KIND_GONE;
-    }
-    if (length == 0) {
-        return KIND_GONE;
-    }
-    if (acceptor->options.is_stream == NULL) {
-        return KIND_REQUEST;
-    }
-    int is_stream = acceptor->options.is_stream((struct parley_bytes){start, (size_t)length});
-    if (is_stream < 0 && length < LOOK_BYTES && !is_ended) {
-        return KIND_UNKNOWN;
-    }
-    return is_stream > 0 ? KIND_STREAM : KIND_REQUEST;
-}
-
-static void settle(struct acceptor *acceptor, struct acceptor_connection *connection,
-                   enum kind kind) {
-    if (kind == KIND_GONE) {
-        close(connection->fd);
-        acceptor_release(acceptor, connection->opening);
-    } else {
-        connection->is_stream = kind == KIND_STREAM;
-        acceptor->options.serve(acceptor->options.context, connection);
-    }
-    free(connection->certificate);
-}
-
-static struct newcomer_list *list_of(struct newcomer *newcomer) {
-    struct acceptor *acceptor = newcomer->acceptor;
-    return newcomer->connection.spoke_ms > 0 ? &acceptor->speaking : &acceptor->silent;
-}
-
-static void forget(struct newcomer *newcomer) {
-    struct acceptor *acceptor = newcomer->acceptor;
-    reactor_watch_remove(acceptor->reactor, &newcomer->watch);
-    TAILQ_REMOVE(list_of(newcomer), newcomer, links);
-    free(newcomer);
-}
-
-/* Returns the one whose time is up first, of those whose time is limited. */
-static struct newcomer *next_due(const struct acceptor *acceptor) {
-    const struct acceptor_options *options = &acceptor->options;
-    struct newcomer *silent = options->idle_timeout_s > 0 ? TAILQ_FIRST(&acceptor->silent) : NULL;
-    struct newcomer *speaking =
-        options->head_timeout_ms > 0 ? TAILQ_FIRST(&acceptor->speaking) : NULL;
-    if (silent == NULL || speaking == NULL) {
-        return silent != NULL ? silent : speaking;
-    }
-    return silent->due_ms <= speaking->due_ms ? silent : speaking;
-}
-
-static void set_idle_timer(struct acceptor *acceptor) {
-    const struct newcomer *next = next_due(acceptor);
-    if (next != NULL) {
-        const int64_t wait_ms = next->due_ms - reactor_now_ms(acceptor->reactor);
-        reactor_timer_set(acceptor->reactor, &acceptor->idle, wait_ms > 0 ? wait_ms : 0);
-    }
-}
-
-/* The data announced by the first bytes must be complete within the time of a head, however long
- * the connection was silent. */
-static void note_speech(struct newcomer *newcomer) {
-    struct acceptor *acceptor = newcomer->acceptor;
-    if (newcomer->connection.spoke_ms > 0) {
-        return;
-    }
-    const int64_t now_ms = reactor_now_ms(acceptor->reactor);
-    TAILQ_REMOVE(&acceptor->silent, newcomer, links);
-    newcomer->connection.spoke_ms = now_ms;
-    newcomer->due_ms = now_ms + acceptor->options.head_timeout_ms;
-    TAILQ_INSERT_TAIL(&acceptor->speaking, newcomer, links);
-    set_idle_timer(acceptor);
-}
-
-static void look_again(struct reactor_watch *watch, uint32_t events) {
-    struct newcomer *newcomer = OWNER_OF(watch, struct newcomer, watch);
-    struct acceptor *acceptor = newcomer->acceptor;
-    bool is_ended = (events & (EPOLLRDHUP | EPOLLHUP | EPOLLERR)) != 0;
-    enum kind kind = look(acceptor, newcomer->connection.fd, is_ended);
-    if (kind == KIND_UNKNOWN && !is_ended) {
-        note_speech(newcomer);
-        return;
-    }
-    if (kind == KIND_SILENT && !is_ended) {
-        return;
-    }
-    struct acceptor_connection connection = newcomer->connection;
-    forget(newcomer);
-    settle(acceptor, &connection, kind <= KIND_UNKNOWN ? KIND_GONE : kind);
-}
-
-/* Those that speak get an answer: that their head is late. */
-static void close_idle(struct reactor_timer *timer) {
-    struct acceptor *acceptor = OWNER_OF(timer, struct acceptor, idle);
-    int64_t now_ms = reactor_now_ms(acceptor->reactor);
-    struct newcomer *next;
-    while ((next = next_due(acceptor)) != NULL && next->due_ms <= now_ms) {
-        struct acceptor_connection connection = next->connection;
-        forget(next);
-        settle(acceptor, &connection, connection.spoke_ms > 0 ? KIND_REQUEST : KIND_GONE);
-    }
-    set_idle_timer(acceptor);
-}
-
-static void wait_for_bytes(struct acceptor *acceptor, struct acceptor_connection *connection,
-                           enum kind kind) {
-    struct newcomer *newcomer = malloc(sizeof *newcomer);
-    if (newcomer == NULL) {
-        settle(acceptor, connection, KIND_GONE);
-        return;
-    }
-    *newcomer = (struct newcomer){
-        .acceptor = acceptor,
-        .connection = *connection,
-        .watch = {.ready = look_again, .fd = connection->fd},
-        .due_ms =
-            reactor_now_ms(acceptor->reactor) + (int64_t)acceptor->options.idle_timeout_s * 1000,
-    };
-    TAILQ_INSERT_TAIL(&acceptor->silent, newcomer, links);
-    /* Edge-triggered: bytes that were looked at and left must not wake it again. */
-    if (reactor_watch_add(acceptor->reactor, &newcomer->watch, EPOLLIN | EPOLLRDHUP | EPOLLET) !=
-        PARLEY_OK) {
-        forget(newcomer);
-        settle(acceptor, connection, KIND_GONE);
-        return;
-    }
-    if (kind == KIND_UNKNOWN) {
-        note_speech(newcomer);
-    } else if (!acceptor->idle.is_armed) {
-        set_idle_timer(acceptor);
-    }
+/* It cannot be served, and gets no answer. */
+static void drop(struct acceptor *acceptor, const struct acceptor_connection *connection) {
+    close(connection->fd);
+    acceptor_release(acceptor, connection->opening);
 }
 
 /* Whether its address may have one more.  Sets connection->opening. */
@@ -357,15 +209,6 @@ static bool open_for_address(const struct acceptor *acceptor,
                        &connection->opening);
 }
 
-static void begin_plain(struct acceptor *acceptor, struct acceptor_connection *connection) {
-    const enum kind kind = look(acceptor, connection->fd, false);
-    if (kind <= KIND_UNKNOWN) {
-        wait_for_bytes(acceptor, connection, kind);
-    } else {
-        settle(acceptor, connection, kind);
-    }
-}
-
 /* ---- TLS ---- */
 
 /* The tag of a connection of which only TLS is known. */
@@ -376,7 +219,7 @@ static void begin_tls(struct acceptor *acceptor, struct acceptor_connection *con
     }
     if (tag == NULL || tls_server_add(acceptor->tls, connection->fd, tag) != PARLEY_OK) {
         free(tag);
-        settle(acceptor, connection, KIND_GONE);
+        drop(acceptor, connection);
     }
 }
 
@@ -386,13 +229,9 @@ static void on_opened(void *context, void *tag, int plain_fd, const char *name,
     struct acceptor_connection connection = *(struct acceptor_connection *)tag;
     free(tag);
     connection.fd = plain_fd;
-    connection.certificate = name != NULL ? strdup(name) : NULL;
+    connection.certificate = name;
     connection.certificate_expires_at = expires_at;
-    if (name != NULL && connection.certificate == NULL) {
-        settle(acceptor, &connection, KIND_GONE);
-        return;
-    }
-    begin_plain(acceptor, &connection);
+    acceptor->options.serve(acceptor->options.context, &connection);
 }
 
 static void on_closed(void *context, void *tag) {
@@ -465,9 +304,9 @@ static void begin(struct acceptor *acceptor, struct acceptor_connection *connect
     if (is_open && is_tls) {
         begin_tls(acceptor, connection);
     } else if (is_open) {
-        begin_plain(acceptor, connection);
+        acceptor->options.serve(acceptor->options.context, connection);
     } else if (is_tls) {
-        settle(acceptor, connection, KIND_GONE);
+        drop(acceptor, connection);
     } else {
         acceptor->options.refuse(acceptor->options.context, connection);
     }
@@ -511,9 +350,6 @@ enum parley_status acceptor_create(struct reactor *reactor, const struct accepto
     acceptor->options = *options;
     acceptor->listening = (struct reactor_watch){.ready = accept_some, .fd = options->listen_fd};
     acceptor->pause.fire = end_pause;
-    acceptor->idle.fire = close_idle;
-    TAILQ_INIT(&acceptor->silent);
-    TAILQ_INIT(&acceptor->speaking);
     const enum parley_status status = create_tls(acceptor);
     if (status != PARLEY_OK) {
         free(acceptor);
@@ -528,16 +364,6 @@ void acceptor_stop(struct acceptor *acceptor) {
     acceptor->is_stopped = true;
     listen_if_there_is_room(acceptor);
     reactor_timer_clear(acceptor->reactor, &acceptor->pause);
-    reactor_timer_clear(acceptor->reactor, &acceptor->idle);
-    struct newcomer_list *const lists[] = {&acceptor->silent, &acceptor->speaking};
-    for (size_t i = 0; i < sizeof lists / sizeof lists[0]; i++) {
-        struct newcomer *first;
-        while ((first = TAILQ_FIRST(lists[i])) != NULL) {
-            struct acceptor_connection connection = first->connection;
-            forget(first);
-            settle(acceptor, &connection, KIND_GONE);
-        }
-    }
     if (acceptor->tls != NULL) {
         tls_server_stop(acceptor->tls);
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Accepts connections, has their TLS ended, and distinguishes streams from requests. */
+/* Accepts connections, and has their TLS ended. */
 
 #include <netinet/in.h>
 #include <stdbool.h>
@@ -17,11 +17,10 @@
 struct acceptor;
 struct tls_context;
 
-/* A connection that has begun to speak; nothing was read from it. */
+/* A connection; nothing was read from it. */
 struct acceptor_connection {
-    int fd; /* with TLS: the plain end */
-    bool is_stream;
-    char *certificate;              /* the name of the client's; NULL if it has shown none */
+    int fd;                         /* with TLS: the plain end */
+    const char *certificate;        /* the name of the client's; NULL if it has shown none */
     int64_t certificate_expires_at; /* Unix time */
     union {
         struct sockaddr any;
@@ -29,19 +28,16 @@ struct acceptor_connection {
         struct sockaddr_in6 v6;
     } peer;
     socklen_t peer_length;
-    int64_t spoke_ms;            /* when its first bytes were seen before; 0 if they were not */
     struct tally_entry *opening; /* of its address; NULL if it is not counted */
 };
 
 struct acceptor_options {
     int listen_fd; /* borrowed */
     unsigned connections_max;
-    unsigned idle_timeout_s;                                /* 0: no limit */
-    int64_t head_timeout_ms;                                /* 0: no limit */
-    struct limits *limits;                                  /* NULL: no limits */
-    struct tls_context *tls;                                /* NULL: plain TCP */
-    int64_t handshake_timeout_ms;                           /* of TLS */
-    int (*is_stream)(struct parley_bytes start_of_request); /* as in http.h; may be NULL */
+    unsigned idle_timeout_s;      /* 0: no limit */
+    struct limits *limits;        /* NULL: no limits */
+    struct tls_context *tls;      /* NULL: plain TCP */
+    int64_t handshake_timeout_ms; /* of TLS */
     /* Takes over the descriptor; acceptor_release reports its end, also from within this call. */
     void (*serve)(void *context, const struct acceptor_connection *connection);
     /* Its address has as many as it may. Takes over the descriptor like `serve`. */

@@ -94,14 +94,9 @@ struct http_options {
     /* For compressed answers, of all servers; borrowed. NULL: no answer is compressed. */
     struct coding_quota *codings;
     struct commit_queue *commit; /* http_commit waits in it; borrowed. NULL: no answer waits */
-    /* Whether a request line opens a stream, judged by its first bytes, so that its connection
-     * goes to the daemon for streams: 1 yes, 0 no, -1 not enough bytes yet.  NULL if no request
-     * does. */
-    int (*is_stream)(struct parley_bytes start_of_request);
-    /* As is_stream, judged by the whole head: for a request that came later on its connection, or
-     * whose line does not decide it. The connection moves to the other daemon with it, and stays
-     * there. `waits`: the client is willing to wait (http_request_wait_s).  NULL if no request
-     * does. */
+    /* Whether a request stays open, judged by its whole head: its connection moves to the daemon
+     * for streams with it, and stays there. `waits`: the client is willing to wait
+     * (http_request_wait_s).  NULL if no request does. */
     bool (*stays_open)(const char *method, const char *path, bool waits);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
      * is ambiguous (400), one of them came too slowly (408) or is too large (413, 414, 431), or the

@@ -95,15 +95,12 @@ static void check(struct reactor_timer *timer) {
 
 /* ---- checked requests ---- */
 
-static void begin(struct http_connection *connection, enum http_receiving receiving) {
+static void begin(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
     struct http_deadline *deadline = &connection->deadline;
     const int64_t now_ms = reactor_now_ms(server->reactor);
-    const bool spoke_before = receiving == HTTP_RECEIVING_HEAD && deadline->spoke_ms > 0;
-    deadline->began_ms = spoke_before ? deadline->spoke_ms : now_ms;
-    deadline->moved_ms = now_ms;
+    deadline->began_ms = deadline->moved_ms = now_ms;
     deadline->length = 0;
-    deadline->spoke_ms = 0;
     TAILQ_INSERT_TAIL(&server->receiving, connection, deadline.links);
     if (!server->receiving_timer.is_armed) {
         reactor_timer_set(server->reactor, &server->receiving_timer, CHECK_MS);
@@ -113,9 +110,6 @@ static void begin(struct http_connection *connection, enum http_receiving receiv
 void http_deadline_note(struct http_connection *connection) {
     struct http_deadline *deadline = &connection->deadline;
     const enum http_receiving receiving = what_is_received(&connection->wire);
-    if (receiving != HTTP_RECEIVING_HEAD) {
-        deadline->spoke_ms = 0; /* that was another head */
-    }
     if (receiving == deadline->receiving ||
         connection->daemon->server->options.idle_timeout_s == 0) {
         return;
@@ -123,7 +117,7 @@ void http_deadline_note(struct http_connection *connection) {
     http_deadline_forget(connection);
     deadline->receiving = receiving;
     if (receiving != HTTP_RECEIVING_NOTHING) {
-        begin(connection, receiving);
+        begin(connection);
     }
 }
 

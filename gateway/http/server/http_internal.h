@@ -129,7 +129,6 @@ enum http_receiving { HTTP_RECEIVING_NOTHING, HTTP_RECEIVING_HEAD, HTTP_RECEIVIN
 struct http_deadline {
     enum http_receiving receiving;
     bool is_late;     /* the request is refused when it is read next */
-    int64_t spoke_ms; /* when the acceptor saw the first bytes of its first head; 0: not before */
     int64_t began_ms; /* the head or the body, later by the time in which it was held back */
     int64_t moved_ms; /* when more of the body was noticed */
     int64_t length;   /* of it, at that time */
@@ -143,7 +142,6 @@ struct mhd_arrival {
     struct tally_entry *opening;
     char *certificate;
     int64_t certificate_expires_at;
-    int64_t spoke_ms;
     struct parley_buffer pending; /* received on the connection that it replaces … */
     void *kept;                   /* … and the value kept there */
     void (*release_kept)(void *kept);

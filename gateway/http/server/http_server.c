@@ -164,9 +164,9 @@ static void open_connection(struct mhd_daemon *daemon, struct MHD_Connection *mh
 }
 
 /* It is expected.  `next`: its descriptor is libmicrohttpd's from now on. */
-static void hand_over(struct http_server *server, const struct acceptor_connection *next) {
-    struct mhd_daemon *daemon = &server->daemons[next->is_stream ? HTTP_STREAMS : HTTP_REQUESTS];
-    if (!mhd_daemon_add(daemon, next)) {
+static void hand_over(struct http_server *server, enum mhd_daemon_kind kind,
+                      const struct acceptor_connection *next) {
+    if (!mhd_daemon_add(&server->daemons[kind], next)) {
         mhd_arrival_lose(server, next->fd); /* it is closed, and libmicrohttpd will not say so */
     }
 }
@@ -178,7 +178,7 @@ static void serve(void *context, const struct acceptor_connection *connection) {
         acceptor_release(server->acceptor, connection->opening);
         return;
     }
-    hand_over(server, connection);
+    hand_over(server, HTTP_REQUESTS, connection);
 }
 
 /* It is not closed, but continues in the other daemon.  Returns: whether it does. */
@@ -194,7 +194,7 @@ static bool move(struct http_connection *connection) {
         return false;
     }
     mhd_handover_give(connection, arrival);
-    hand_over(server, &next);
+    hand_over(server, HTTP_STREAMS, &next);
     return true;
 }
 
@@ -301,11 +301,9 @@ static enum parley_status start_server(struct http_server *server, int listen_fd
                                .listen_fd = listen_fd,
                                .connections_max = options->connections_max,
                                .idle_timeout_s = options->idle_timeout_s,
-                               .head_timeout_ms = options->head_timeout_ms,
                                .limits = options->limits,
                                .tls = options->tls,
                                .handshake_timeout_ms = options->tls_handshake_timeout_ms,
-                               .is_stream = options->is_stream,
                                .serve = serve,
                                .refuse = refuse_connection,
                                .context = server,

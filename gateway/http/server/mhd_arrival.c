@@ -21,7 +21,6 @@ struct mhd_arrival *mhd_arrival_expect(struct http_server *server,
         .peer = peer_of(&from->peer.any),
         .certificate = from->certificate != NULL ? strdup(from->certificate) : NULL,
         .certificate_expires_at = from->certificate_expires_at,
-        .spoke_ms = from->spoke_ms,
         .opening = from->opening,
     };
     if (from->certificate != NULL && arrival->certificate == NULL) {

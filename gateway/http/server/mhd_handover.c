@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Moves a connection from the daemon for requests to the one for streams, when a later request on
- * it is one that stays open: those of the first daemon would wait for each other's resumes (ADR 3).
+/* Moves a connection from the daemon for requests, where each begins, to the one for streams, when
+ * a request on it stays open: those of the first daemon would wait for each other's resumes (ADR
+ * 3).
  *
  *     its head is whole ──▶ mhd_handover_begin: the socket has a second descriptor, and
  *     libmicrohttpd, which has not seen the head, is shown the connection's end
@@ -38,7 +39,6 @@ bool mhd_handover_next(struct http_connection *connection, struct acceptor_conne
     acceptor_renumber(acceptor, connection->watch.fd, connection->next_fd);
     *out = (struct acceptor_connection){
         .fd = connection->next_fd,
-        .is_stream = true,
         .certificate = connection->certificate,
         .certificate_expires_at = connection->certificate_expires_at,
         .peer.v4.sin_family = AF_INET, /* mhd_handover_give knows the real one */

@@ -136,12 +136,6 @@ static void begin(void *context, struct http_request *request) {
     }
 }
 
-static int is_stream(struct parley_bytes start) {
-    static const char line[] = "GET /stream ";
-    const size_t length = sizeof line - 1;
-    return start.length < length ? -1 : memcmp(start.data, line, length) == 0;
-}
-
 static bool stays_open(const char *method, const char *path, bool waits) {
     (void)method, (void)waits;
     return strcmp(path, "/stream") == 0;
@@ -170,7 +164,6 @@ static enum parley_status open_trial(struct trial *trial, const struct http_opti
         .idle_timeout_s = 2 * trial->patience_s,
         .request_memory_bytes = memory->request_memory_bytes,
         .stream_memory_bytes = memory->stream_memory_bytes,
-        .is_stream = is_stream,
         .stays_open = stays_open,
     };
     if (!listen_locally(trial)) {
