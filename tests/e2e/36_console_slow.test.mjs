@@ -15,6 +15,7 @@ import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { heartbeat, sendTask, taskFailed, taskRequest } from './lib/roundtable.mjs';
 import { bearer, createToken } from './lib/tokens.mjs';
+import { nextTask } from './lib/work.mjs';
 import { assertAccepted, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
 const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 60), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024;
@@ -104,6 +105,45 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     assertNoFaults(page);
   });
 
+  it('Try it sends an example twice, with another id and time', async (t) => {
+    const page = await browser.open(t, its.parley, 'try?protocol=vlp&example=evidence');
+    await page.getByText('Valid', { exact: true }).waitFor();
+    const editor = page.getByRole('textbox', { name: 'Message' });
+    const before = JSON.parse(await editor.inputValue());
+    const ids = new Set([before.id]);
+    for (let i = 0; i < 2; i++) {
+      await page.getByRole('button', { name: 'New id and time' }).click();
+      const { id, timestamp, ...rest } = JSON.parse(await editor.inputValue());
+      ids.add(id);
+      assert.deepEqual({ ...rest, id: before.id, timestamp: before.timestamp }, before);
+      assert.ok(timestamp > before.timestamp);
+      await page.getByRole('button', { name: 'Send it' }).click();
+      await page.locator('.success', { hasText: `"id": "${id}"` }).waitFor();
+    }
+    assert.equal(ids.size, 3);
+    assert.equal(await page.getByText('where it was already').count(), 0);
+    assertNoFaults(page);
+  });
+
+  it('on a phone opens details over what is seen', async (t) => {
+    const { task } = await filledOnce();
+    const page = await browser.open(t, its.parley, 'live?since=all', { width: 390, height: 844 });
+    const assertSeen = async (name) => {
+      const details = page.getByRole('region', { name, exact: true });
+      const { y, height } = await details.boundingBox();
+      assert.ok(y > 0 && y + height <= 845, `${name} is at ${y}, ${height} high`);
+      await details.getByRole('button', { name: 'Close' }).click();
+      await details.waitFor({ state: 'detached' });
+    };
+    await page.getByRole('row').nth(1).click();
+    await assertSeen('Details');
+    await page.goto(`${its.parley.url}/#work?shown=${task.id}`);
+    await assertSeen('Task');
+    await page.getByRole('button', { name: 'galahad' }).click();
+    await assertSeen('Agent');
+    assertNoFaults(page);
+  });
+
   it('Rules are searched, and show what fails and what passes', async (t) => {
     const page = await browser.open(t, its.parley, 'rules');
     await page.getByLabel('Search').fill('earned confidence');
@@ -138,6 +178,25 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     await answerDialog(page, {}, 'Try again 3');
     await page.getByText('3 done, 0 failed').waitFor();
     await until('there are three new ones', async () => (await page.getByText('requested', { exact: true }).count()) >= 3);
+    assertNoFaults(page);
+  });
+
+  it('Work shows what a lost agent holds, and that the holder of a task is lost', async (t) => {
+    const [agent, task] = ['bors', taskRequest('lost.case')];
+    assertAccepted(await sendTask(its.parley, heartbeat(agent)));
+    assertAccepted(await sendTask(its.parley, task));
+    assert.equal((await nextTask(its.parley, agent, { domains: ['lost'] })).status, 200);
+    const context = await browser.context(t);
+    await context.route('**/v1/roundtable/agents?*', async (route) => { // an agent is lost after three minutes
+      const response = await route.fetch();
+      const json = await response.json();
+      for (const one of json.items) if (one.agent === agent) one.state = 'lost';
+      await route.fulfill({ response, json });
+    });
+    const page = await openPage(context, its.parley, 'work');
+    await rowOf(page, /lost.case claimed .* bors lost/).waitFor();
+    await rowOf(page, /^bors lost .* 1: lost.case/).getByRole('link', { name: '1: lost.case' }).click();
+    await page.getByText('1 tasks, 0 chosen').waitFor();
     assertNoFaults(page);
   });
 

@@ -160,6 +160,23 @@ function Beside({ protocol, text, type, isValid }) {
   return value && html`<h2>${title}${other === MSGPACK && `, ${fromHex(value).length} bytes`}</h2><pre class="hex" tabindex="0">${value}</pre>`;
 }
 
+// As crypto.randomUUID, which browsers have for secure origins alone.
+function newId() {
+  const bytes = crypto.getRandomValues(new Uint8Array(16));
+  bytes[6] = (bytes[6] & 0x0f) | 0x40;
+  bytes[8] = (bytes[8] & 0x3f) | 0x80;
+  const hex = [...bytes].map((byte) => byte.toString(16).padStart(2, '0')).join('');
+  return hex.replace(/^(.{8})(.{4})(.{4})(.{4})/, '$1-$2-$3-$4-');
+}
+
+// The message with another id and the time of now, where it has them, so that it can be sent again.
+function renewed(message) {
+  const { id, timestamp } = message;
+  const now = typeof timestamp === 'number' ? Math.floor(Date.now() / 1000) : `${new Date().toISOString().slice(0, 19)}Z`;
+  return { ...message, ...(id !== undefined && { id: newId() }), ...(timestamp !== undefined && { timestamp: now }) };
+}
+const canRenew = (message) => message !== null && typeof message === 'object' && ('id' in message || 'timestamp' in message);
+
 const mcpCall = (protocol, text) => {
   const message = parse(text) ?? text;
   return pretty({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'send', arguments: { protocol, message } } });
@@ -237,6 +254,7 @@ export default function Try() {
         <div class="actions">
           <button type="button" class="main" onClick=${send}>Send it</button>
           ${canFix && html`<button type="button" onClick=${() => setText(pretty(parse(text)))}>Format</button>`}
+          ${canFix && canRenew(parse(text)) && html`<button type="button" onClick=${() => setText(pretty(renewed(parse(text))))}>New id and time</button>`}
           <${Copy} text=${() => curl(path, { body: text, type, isHex: type === MSGPACK })} label="Copy as curl" />
           ${type !== MSGPACK && html`<${Copy} text=${() => mcpCall(protocol.name, text)} label="Copy as MCP call" />`}
         </div>

@@ -5,7 +5,8 @@ import { html, useState } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
 import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useMay, useQuery, When, Words } from './parts.js';
 
-const MANY_MAX = 500, EVERY_MS = 3000;
+const MANY_MAX = 500, EVERY_MS = 3000, HOLDERS_MAX = 64, HELD_SHOWN = 3;
+const RANK = ['lost', 'late', 'alive']; // who needs a look, first
 const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
 const IS_OPEN = { requested: true, claimed: true };
 const IS_AGAIN = { failed: true, expired: true };
@@ -48,10 +49,16 @@ function Deadline({ task }) {
   return html`<span class=${isLate ? 'late' : ''}><${When} time=${task.deadline} />${isLate && ' (over)'}</span>`;
 }
 
-function Story({ path, task, mayAct, onAct }) {
+// Who holds a task, and whether that agent is late or lost while the task is open.
+function Holder({ task, states }) {
+  const state = IS_OPEN[task.state] && states.get(task.holder);
+  return html`${task.holder}${state && state !== 'alive' && html` <${Chip} kind=${`is-${state}`}>${state}<//>`}`;
+}
+
+function Story({ path, task, mayAct, onAct, onClose }) {
   const { value, error } = useAnswer((signal) => json(`${path}/${task.id}`, { signal }), [task.id, task.state, task.attempt], EVERY_MS);
   return html`<section class="details" aria-label="Task">
-    <header><h2>${task.task}</h2></header>
+    <header><h2>${task.task}</h2><button type="button" class="small" onClick=${onClose}>Close</button></header>
     <div class="actions">${Object.entries(ACTIONS).filter(([, { applies }]) => mayAct && applies(task)).map(([name, { label }]) =>
       html`<button type="button" class="small" onClick=${() => onAct(name, [task])}>${label}</button>`)}
       ${value?.links?.messages && html`<a href=${`#live?protocol=${path.split('/')[2]}&thread=${task.id}&since=all`}>Its messages</a>`}</div>
@@ -62,7 +69,7 @@ function Story({ path, task, mayAct, onAct }) {
   </section>`;
 }
 
-function Tasks({ protocol, mayAct }) {
+function Tasks({ protocol, mayAct, states }) {
   const [filters, change] = useQuery('work');
   const { state = '', domain, holder, from, shown } = filters;
   const [chosen, choose] = useState(new Set());
@@ -107,11 +114,11 @@ function Tasks({ protocol, mayAct }) {
         <td><input type="checkbox" aria-label=${`Choose ${task.task} ${task.id}`} checked=${chosen.has(task.id)} onChange=${() => toggle(task.id)} /></td>
         <td><button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button></td>
         <td><${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//></td>
-        <td>${task.priority}</td><td>${task.from}</td><td>${task.holder}</td><td>${task.attempt}</td>
+        <td>${task.priority}</td><td>${task.from}</td><td><${Holder} task=${task} states=${states} /></td><td>${task.attempt}</td>
         <td>${task.holder && !task.until && IS_OPEN[task.state] ? 'no limit' : html`<${When} time=${task.until} />`}</td><td><${Deadline} task=${task} /></td>
         <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td></tr>`)}</tbody>
     </table></div>`}
-    ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} />`}
+    ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} onClose=${() => change({ shown: '' })} />`}
     </div>
     ${question && html`<${Question} title=${`${action.label}: ${question.tasks.length} ${question.tasks.length === 1 ? 'task' : 'tasks'}`}
       text=${action.text} fields=${action.fields(question.tasks)} action=${`${action.label} ${question.tasks.length}`}
@@ -136,13 +143,13 @@ async function download(path, name) {
   setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
 }
 
-function Agent({ path, name }) {
+function Agent({ path, name, onClose }) {
   const { value: agent, error } = useAnswer((signal) => json(`${path}/${name}`, { signal }), [path, name], EVERY_MS);
   const { value: checkpoints } = useAnswer((signal) => json(`${path}/${name}/checkpoints`, { signal }).catch(() => null), [path, name]);
   const [failure, fail] = useState();
   const fetchFile = (address, file) => download(address, file).catch(fail);
   return html`<section class="details" aria-label="Agent">
-    <header><h2>${name}</h2></header>
+    <header><h2>${name}</h2><button type="button" class="small" onClick=${onClose}>Close</button></header>
     <${Failure} error=${error ?? failure} />
     ${agent?.wal?.missing && html`<p class="late">Its log lacks ${agent.wal.missing.map((hole) => `${hole.first} to ${hole.last}`).join(', ')}${agent.wal.more ? ' and perhaps more' : ''}.</p>`}
     ${checkpoints && html`<h3>Checkpoints</h3>
@@ -154,29 +161,56 @@ function Agent({ path, name }) {
   </section>`;
 }
 
-function Agents({ protocol }) {
-  const path = protocol.links.agents;
+// The open tasks of each of these agents, which are at most HOLDERS_MAX.
+async function tasksHeld(path, agents, signal) {
+  const held = new Map(agents.map((agent) => [agent, []]));
+  if (agents.length === 0) return held;
+  const { items } = await json(path + query({ holder: agents.join(','), state: 'requested,claimed', limit: 1000 }), { signal });
+  for (const task of items) held.get(task.holder)?.push(task);
+  return held;
+}
+
+// At most so many are named; the link shows all.
+function Held({ agent, tasks }) {
+  const names = tasks?.slice(0, HELD_SHOWN).map(({ task, id }) => task ?? id).join(', ');
+  if (tasks?.length === 0) return html`<span class="quiet">none</span>`;
+  return html`<a href=${`#work${query({ holder: agent })}`}>${tasks ? `${tasks.length}: ${names}${tasks.length > HELD_SHOWN ? ', …' : ''}` : 'its tasks'}</a>`;
+}
+
+function Agents({ protocol, answer }) {
+  const path = protocol.links.agents, tasks = protocol.links.tasks;
   const [{ agent: shown, of }, change] = useQuery('work');
-  const { value, error } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
-  const items = value?.items ?? [];
+  const { value, error } = answer;
+  const items = (value?.items ?? []).slice().sort((a, b) => RANK.indexOf(a.state) - RANK.indexOf(b.state));
+  const asked = tasks ? items.slice(0, HOLDERS_MAX).map(({ agent }) => agent) : [];
+  const { value: held } = useAnswer((signal) => tasksHeld(tasks, asked, signal), [tasks, asked.join()], EVERY_MS);
   const name = of === protocol.name ? shown : null;
   return html`<section aria-labelledby=${`agents-${protocol.name}`}><h2 id=${`agents-${protocol.name}`}>Agents of ${protocol.title}</h2>
     <${Failure} error=${error} />
     ${items.length === 0 && !error ? html`<p class="empty">${value ? 'No agent has said anything.' : 'Loading …'}</p>` : html`<div class="split">
-      <div class="scroll" tabindex="0"><table><thead><tr><th>Agent</th><th>State</th><th>Last heard</th><th>Version</th></tr></thead>
+      <div class="scroll" tabindex="0"><table><thead><tr><th>Agent</th><th>State</th><th>Last heard</th>${tasks && html`<th>Holds</th>`}<th>Version</th></tr></thead>
         <tbody>${items.map((one) => html`<tr key=${one.agent} class=${one.agent === name ? 'selected' : ''}>
           <td><button type="button" class="link" onClick=${() => change({ of: protocol.name, agent: one.agent === name ? '' : one.agent })}>${one.agent}</button></td>
-          <td><${Chip} kind=${`is-${one.state}`}>${one.state}<//></td><td><${When} time=${one.last} /></td><td>${one.version}</td></tr>`)}</tbody></table></div>
-      ${name && html`<${Agent} path=${path} name=${name} />`}
+          <td><${Chip} kind=${`is-${one.state}`}>${one.state}<//></td><td><${When} time=${one.last} /></td>
+          ${tasks && html`<td><${Held} agent=${one.agent} tasks=${held?.get(one.agent)} /></td>`}<td>${one.version}</td></tr>`)}</tbody></table></div>
+      ${name && html`<${Agent} path=${path} name=${name} onClose=${() => change({ agent: '' })} />`}
     </div>`}
   </section>`;
+}
+
+// The agents of a protocol, and its tasks, which show whose holder is lost.
+function Of({ protocol, may }) {
+  const { agents, tasks } = protocol.links;
+  const answer = useAnswer(async (signal) => (agents ? json(agents + query({ limit: 1000 }), { signal }) : { items: [] }), [agents], EVERY_MS);
+  const states = new Map((answer.value?.items ?? []).map(({ agent, state }) => [agent, state]));
+  return html`${tasks && html`<${Tasks} protocol=${protocol} mayAct=${may('send', protocol.name)} states=${states} />`}
+    ${agents && html`<${Agents} protocol=${protocol} answer=${answer} />`}`;
 }
 
 export default function Work() {
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
   const may = useMay();
-  const read = protocols.filter(({ name }) => may('read', name));
+  const read = protocols.filter(({ name, links }) => may('read', name) && (links.tasks || links.agents));
   return html`<h1>Work</h1><${Failure} error=${error} />
-    ${read.filter(({ links }) => links.tasks).map((protocol) => html`<${Tasks} key=${protocol.name} protocol=${protocol} mayAct=${may('send', protocol.name)} />`)}
-    ${read.filter(({ links }) => links.agents).map((protocol) => html`<${Agents} key=${protocol.name} protocol=${protocol} />`)}`;
+    ${read.map((protocol) => html`<${Of} key=${protocol.name} protocol=${protocol} may=${may} />`)}`;
 }
