@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { answerDialog, assertNoFaults, findings, inBrowser, openPage, PAGES, TITLES, useBrowser } from './lib/console.mjs';
-import { block, halts, review, safe, session } from './lib/halts.mjs';
+import { assertHalted, block, halts, review, safe, session } from './lib/halts.mjs';
 import { get, post, send, sendLines } from './lib/http.mjs';
 import { startNats } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
@@ -153,12 +153,21 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     assertNoFaults(page);
   });
 
-  it('Overview shows what was accepted and which rules were broken', async (t) => {
-    await filledOnce();
+  it('Overview leads from a rule, and from halts, to what they refused and why', async (t) => {
+    const { halted } = await filledOnce();
+    const lost = safe(halted);
+    await assertHalted(its.parley, lost);
     const page = await browser.open(t, its.parley, 'overview');
     await page.getByRole('link', { name: 'VLP-005' }).click();
-    await page.getByRole('heading', { name: 'Rules', level: 1 }).waitFor();
-    await page.getByText('1 of').waitFor();
+    await page.getByRole('heading', { name: 'Decide', level: 1 }).waitFor();
+    await page.getByText(/^1 of the last \d+$/).waitFor();
+    await page.goBack();
+    await page.getByRole('link', { name: 'halted' }).click();
+    await page.getByLabel('Rule, sender or text').fill(lost.id);
+    await page.getByText(/^1 of the last \d+$/).waitFor();
+    await page.locator('details', { hasText: 'halted' }).locator('summary').click();
+    await page.getByText('has halted this conversation').waitFor();
+    await page.getByText(`"${lost.id}"`).waitFor();
     assertNoFaults(page);
   });
 
@@ -211,7 +220,7 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     await waiting.getByRole('button', { name: 'Approve' }).click();
     await answerDialog(page, { 'Your name': 'Grace', Reason: 'The sources hold.' }, 'Approve');
     await waiting.waitFor({ state: 'detached' });
-    await page.getByText('VLP-005').first().click();
+    await page.locator('summary', { hasText: 'VLP-005' }).first().click();
     await page.getByRole('button', { name: 'Check again' }).click();
     await page.getByText('It is still not valid').waitFor();
     assertNoFaults(page);

@@ -10,6 +10,7 @@ import { describe, it } from 'node:test';
 import { authority } from './lib/certificates.mjs';
 import { atEnd } from './lib/cleanup.mjs';
 import { compress } from './lib/codings.mjs';
+import { assertHalted, block, safe, session } from './lib/halts.mjs';
 import { get, NDJSON_TYPE, post, send, sendLines, streamFor, validate } from './lib/http.mjs';
 import { metricsOf, valueOf } from './lib/metrics.mjs';
 import { connectNats, embeddedUrl, natsClient, startNats, storedMessages, streamInfo } from './lib/nats.mjs';
@@ -74,6 +75,22 @@ describe('the quarantine', () => {
     assert.equal((await validate(its.parley, brokenClaim())).json.valid, false);
     assertProblem(await send(its.parley, brokenClaim()), 422, 'invalid-message');
     await kept(its.nats, 4);
+  });
+
+  it('keeps what a halt refuses, one or among many, and says so; its rules are not checked again', async () => {
+    const halted = session();
+    assertAccepted(await send(its.parley, block(halted)));
+    const sent = safe(halted);
+    const { detail } = await assertHalted(its.parley, sent);
+    await sendLines(its.parley, lines([claim(), safe(halted)]), { type: NDJSON_TYPE });
+    const messages = (await kept(its.nats, 6)).slice(4);
+    assert.deepEqual(messages.map((one) => one.headers['parley-problem']), ['halted', 'halted']);
+    assert.deepEqual(messages.map((one) => one.headers['parley-line']), [undefined, '2']);
+    const { lines: events, text } = await get(its.parley, '/v1/rejected/stream?since=5&follow=false');
+    const { problem, detail: told, data, rules, violations } = events[0];
+    assert.deepEqual([problem, told, data, rules, violations], ['halted', detail, sent, undefined, undefined]);
+    const checked = await parley(['check', 'vlp', '--rejected', '-'], { input: text });
+    assert.deepEqual([checked.code, checked.stdout], [0, '']);
   });
 });
 

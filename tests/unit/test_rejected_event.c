@@ -36,6 +36,8 @@ static const struct row {
     {"{\"specversion\":\"1.0\",\"id\":\"a\",\"type\":\"vlp.claim\",\"data\":{}}",
      .result = REJECTED_EVENT_OTHER},
 
+    {EVENT ",\"problem\":\"halted\",\"data\":{\"a\":1}}", .result = REJECTED_EVENT_OTHER},
+
     {"", .result = REJECTED_EVENT_WRONG},
     {"x", .result = REJECTED_EVENT_WRONG},
     {"[1]", .result = REJECTED_EVENT_WRONG},

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Decide: what waits for people. Halts are released, reviews decided, refusals looked at.
 
-import { html, useState } from './htm-preact.js';
-import { getProtocols, json, list, post, query } from './api.js';
-import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, When } from './parts.js';
+import { html, useEffect, useState } from './htm-preact.js';
+import { ask, getProtocols, json, post, query } from './api.js';
+import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
+import { Ring, Stream } from './stream.js';
 
-const EVERY_MS = 3000, REFUSED_MAX = 100;
+const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
 const NAME = 'parley-name';
 
 // The name under which this person decides is kept for the next decision.
@@ -41,7 +42,8 @@ function Halts({ protocol, may }) {
 }
 
 // Who sent it and its id: the message as people know it.
-const nameOf = ({ event, message }) => `${event.data?.sender ?? event.data?.from ?? 'a message'}: ${event.id ?? message}`;
+const senderOf = (data) => [data?.sender, data?.from].find((name) => typeof name === 'string');
+const nameOf = ({ event, message }) => `${senderOf(event.data) ?? 'a message'}: ${event.id ?? message}`;
 
 function Reviews({ protocol, may }) {
   const path = protocol.links.reviews;
@@ -78,31 +80,99 @@ const violationsOf = ({ violations }) => {
   }
 };
 
+// Why it was refused: the rules that it breaks, or, of a valid message, the problem.
+function Reasons({ event }) {
+  if (event.problem) {
+    return html`<p><a href=${`/problems/${event.problem}`} target="_blank" rel="noopener">${event.problem}</a></p><p><${Prose} text=${event.detail} /></p>`;
+  }
+  return html`<ul class="violations">${violationsOf(event).map((one) => html`<li class=${one.severity}><p><a href=${`/rules/${one.rule}`} target="_blank" rel="noopener">${one.rule}</a>
+    ${one.path && html` <code>${one.path}</code>`}</p><p><${Prose} text=${one.message} /></p><p class="quiet"><${Prose} text=${one.hint} /></p></li>`)}</ul>`;
+}
+
 function Refused({ event, protocols }) {
   const protocol = event.subject.split('.').at(-1);
+  const [isOpen, setOpen] = useState(false);
   const [again, setAgain] = useState(null);
   const links = protocols.find(({ name }) => name === protocol)?.links;
   const check = () => json(links.validate, { method: 'POST', body: JSON.stringify(event.data) }).then(
     (verdict) => setAgain({ verdict }), (error) => setAgain({ error }));
-  return html`<details><summary><${When} time=${event.time} /> <${Chip}>${protocol}<//> ${event.rules} <span class="quiet">${event.principal}</span></summary>
-    <ul class="violations">${violationsOf(event).map((one) => html`<li class=${one.severity}><p><a href=${`/rules/${one.rule}`} target="_blank" rel="noopener">${one.rule}</a>
-      ${one.path && html` <code>${one.path}</code>`}</p><p><${Prose} text=${one.message} /></p><p class="quiet"><${Prose} text=${one.hint} /></p></li>`)}</ul>
+  const body = isOpen && html`<${Reasons} event=${event} />
     ${event.data !== undefined ? html`<${Json} value=${event.data} />` : html`<pre tabindex="0">${event.data_base64}</pre>`}
-    ${links && event.data !== undefined && html`<div class="actions"><button type="button" onClick=${check}>Check again</button>
+    ${links && event.data !== undefined && !event.problem && html`<div class="actions"><button type="button" onClick=${check}>Check again</button>
       ${again?.verdict && html`<span role="status" class=${again.verdict.valid ? 'valid' : 'late'}>${again.verdict.valid ? 'It is valid now' : 'It is still not valid'}</span>`}</div>
-      <${Failure} error=${again?.error} />`}
-  </details>`;
+      <${Failure} error=${again?.error} />`}`;
+  return html`<details onToggle=${({ target }) => setOpen(target.open)}><summary><${When} time=${event.time} /> <${Chip}>${protocol}<//> ${event.rules ?? event.problem}
+    ${' '}${senderOf(event.data)} <span class="quiet">${event.principal}</span></summary>${body}</details>`;
 }
 
+// Where to begin, so that the last REFUSED_MAX of the stream are read, and not all of a day.
+async function refusedFrom(signal) {
+  const response = await ask(`${REFUSED}?since=now`, { headers: { Accept: 'application/x-ndjson' }, signal });
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (let isDone = false; !isDone && !text.includes('\n');) {
+    const { value = '', done } = await reader.read();
+    text += value;
+    isDone = done;
+  }
+  reader.cancel();
+  const last = Number(JSON.parse(text.split('\n')[0]).resume.split(':').at(-1));
+  return Math.max(1, last - REFUSED_MAX + 1);
+}
+
+// The refused messages that were kept last, the newest first, and those that follow.
+function useRefused() {
+  const [shown, show] = useState({ items: [], isLoading: true });
+  const key = useToken();
+  useEffect(() => {
+    const ring = new Ring(REFUSED_MAX), abort = new AbortController();
+    let stream, frame = 0;
+    const draw = (error) => (frame ||= requestAnimationFrame(() => {
+      frame = 0;
+      if (!abort.signal.aborted) show({ items: ring.items.slice().reverse(), error });
+    }));
+    refusedFrom(abort.signal).then((since) => {
+      if (abort.signal.aborted) return;
+      stream = new Stream(REFUSED, { since }, {
+        onEvents(events) {
+          ring.add(events.filter(({ type }) => type === 'parley.rejected'));
+          draw();
+        },
+        onState: (state, error) => draw(error),
+      });
+      stream.start();
+    }, draw);
+    return () => {
+      abort.abort();
+      stream?.stop();
+    };
+  }, [key]);
+  return shown;
+}
+
+const hasWords = (event, words) => [event.rules, event.problem, event.request, event.principal, JSON.stringify(event.data)]
+  .some((text) => text?.toLowerCase().includes(words));
+
 function Quarantine({ protocols }) {
-  const { value = [], error } = useAnswer(
-    async (signal) => (await list('/v1/rejected/stream?since=all&follow=false', { signal }))
-      .filter(({ type }) => type === 'parley.rejected').slice(-REFUSED_MAX).reverse(), [], 2 * EVERY_MS);
+  const [{ refused = '' }, change] = useQuery('decide');
+  const { items, error, isLoading } = useRefused();
+  const found = refused ? items.filter((event) => hasWords(event, refused.toLowerCase())) : items;
+  const counts = new Map();
+  for (const { rules, problem } of items) for (const one of (rules ?? problem ?? '').split(',')) if (one) counts.set(one, (counts.get(one) ?? 0) + 1);
   const isOff = error?.status === 503;
+  if (isOff) {
+    return html`<section aria-labelledby="refused"><h2 id="refused">Refused messages</h2>
+      <p class="empty">Refused messages are kept where the server runs with <code>--quarantine</code>. <a href="#overview">Overview</a> counts them by rule.</p></section>`;
+  }
   return html`<section aria-labelledby="refused"><h2 id="refused">Refused messages</h2>
-    ${isOff ? html`<p class="empty">Refused messages are kept where the server runs with <code>--quarantine</code>.</p>` : html`<${Failure} error=${error} />`}
-    ${!error && value.length === 0 && html`<p class="empty">Nothing is kept. What a rule refuses is; what is refused since its conversation is halted, or for want of a scope, is told to its sender alone.</p>`}
-    <div class="catalogue">${value.map((event) => html`<${Refused} key=${event.id} event=${event} protocols=${protocols} />`)}</div>
+    <${Failure} error=${error} />
+    ${items.length === 0
+      ? !error && html`<p class="empty">${isLoading ? 'Loading …' : 'Nothing is kept. What breaks a rule is, and what is refused because its conversation is halted. What is refused for want of a scope, for its size or for a rate is told to its sender alone.'}</p>`
+      : html`<div class="filters"><${Words} label="Rule, sender or text" type="search" value=${refused} onChange=${(words) => change({ refused: words })} /></div>
+        <p role="group" aria-label="By rule">${[...counts].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([name, count]) => html`
+          <button type="button" class="small" aria-pressed=${name === refused} onClick=${() => change({ refused: name === refused ? '' : name })}>${name}: ${count}</button> `)}</p>
+        <p class="status" role="status">${found.length.toLocaleString()} of the last ${items.length.toLocaleString()}${found.length > SHOWN_MAX ? `; the newest ${SHOWN_MAX} are shown` : ''}</p>
+        <div class="catalogue">${found.slice(0, SHOWN_MAX).map((event) => html`<${Refused} key=${event.id} event=${event} protocols=${protocols} />`)}</div>`}
   </section>`;
 }
 

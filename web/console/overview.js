@@ -3,7 +3,7 @@
 
 import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { ask, onToken } from './api.js';
-import { bytes, Chip, Failure, useAnswer } from './parts.js';
+import { bytes, Chip, Failure, useAnswer, useMay } from './parts.js';
 
 const EVERY_MS = 2000, POINTS = 150;
 const OUTCOMES = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'];
@@ -145,6 +145,9 @@ function Start() {
 export default function Overview() {
   const { samples, points, error } = useFigures();
   const { value: ready } = useAnswer(async () => (await fetch('/readyz', { headers: { Accept: 'application/json' } })).json(), [], EVERY_MS);
+  const may = useMay();
+  const halted = samples ? sum(samples, 'parley_halted_messages_total') : 0;
+  const refusals = samples && [...sumsBy(samples, 'parley_violations_total', 'rule'), ...(halted ? [['halted', halted]] : [])];
   const rate = points.at(-1)?.slice(1).reduce((all, one) => all + one, 0) ?? 0;
   return html`<h1>Overview</h1>
     <p class="quiet">Figures of this gateway since it was started; of other gateways of the fleet ask their own.</p>
@@ -166,7 +169,8 @@ export default function Overview() {
     <${Chart} points=${points} />
     <div class="two">
       <${Bars} title="All outcomes, by protocol" rows=${sumsBy(samples, 'parley_messages_total', 'protocol')} href=${(name) => `#live?protocol=${name}&since=all`} empty="No message has come yet." />
-      <${Bars} title="Violations by rule" rows=${sumsBy(samples, 'parley_violations_total', 'rule')} href=${(name) => `#rules?text=${name}`} empty="No rule was broken." />
+      <${Bars} title="Violations and halts, by rule" rows=${refusals.sort((a, b) => b[1] - a[1])} empty="No rule was broken."
+        href=${(name) => (may('admin') ? `#decide?refused=${name}` : `#rules?text=${name}`)} />
     </div>`}
     <${Start} />`;
 }

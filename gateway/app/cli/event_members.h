@@ -8,7 +8,7 @@
 
 #include "json_reader.h"
 
-#define EVENT_MEMBERS_MAX 8
+#define EVENT_MEMBERS_MAX 9
 
 /* Reads the top-level members `names` (at most EVENT_MEMBERS_MAX); a missing one has the kind
  * PARLEY_ABSENT. An array or object has only the offset of its beginning. Owns: decoded strings are

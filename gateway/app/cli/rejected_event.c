@@ -8,10 +8,22 @@
 #include "event_members.h"
 #include "json_canonical.h"
 
-enum { SPECVERSION, TYPE, ID, SUBJECT, CONTENT_TYPE, RULES, DATA, DATA_BASE64, MEMBER_COUNT };
+enum {
+    SPECVERSION,
+    TYPE,
+    ID,
+    SUBJECT,
+    CONTENT_TYPE,
+    RULES,
+    PROBLEM,
+    DATA,
+    DATA_BASE64,
+    MEMBER_COUNT
+};
 
-static const char *const names[MEMBER_COUNT] = {"specversion",     "type",  "id",   "subject",
-                                                "datacontenttype", "rules", "data", "data_base64"};
+static const char *const names[MEMBER_COUNT] = {"specversion",     "type",  "id",      "subject",
+                                                "datacontenttype", "rules", "problem", "data",
+                                                "data_base64"};
 
 /* A string with its NUL; NULL: it is none, or there is no memory. */
 static const char *text_of(const struct parley_value *value, struct parley_arena *arena) {
@@ -69,7 +81,8 @@ static enum rejected_event_result take_event(struct parley_bytes line,
         values[ID].kind != PARLEY_STRING) { /* a message may have the last two */
         return REJECTED_EVENT_WRONG;
     }
-    if (!parley_value_is(&values[TYPE], "parley.rejected")) {
+    const bool is_valid = values[PROBLEM].kind == PARLEY_STRING; /* it breaks no rule */
+    if (!parley_value_is(&values[TYPE], "parley.rejected") || is_valid) {
         return REJECTED_EVENT_OTHER;
     }
     out->protocol = protocol_of(parley_value_text(&values[SUBJECT]));

@@ -153,7 +153,7 @@ static const struct option own[] = {
      FIELD(quarantine),
      .fallback = "false",
      .help =
-         "Keep messages that were refused as invalid, with what is wrong with them: in NATS on "
+         "Keep messages that were refused as invalid or halted, and why: in NATS on "
          "rejected.PROTOCOL, in the stream REJECTED, for a day and up to 1 GiB; both names have "
          "the prefixes of --subject-prefix. "
          "GET /v1/rejected/stream reads them, with the scope admin. Whatever senders put into "

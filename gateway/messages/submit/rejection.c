@@ -19,7 +19,7 @@ enum {
     RULES_BYTES_MAX = 256,
     VIOLATIONS_BYTES_MAX = 8192, /* encoded */
     NAME_BYTES_MAX = 256,
-    HEADERS_MAX = 9,
+    HEADERS_MAX = 10,
     NUMBER_BYTES = 24,
     SUBJECT_MAX = 512,
 };
@@ -63,7 +63,7 @@ static void log_refused(const struct request_options *options, const struct http
 struct note {
     struct bus_header headers[HEADERS_MAX];
     size_t header_count;
-    struct parley_buffer rules, violations, principal;
+    struct parley_buffer rules, violations, principal, detail;
     char line[NUMBER_BYTES], omitted[NUMBER_BYTES], dropped[NUMBER_BYTES], time[32];
 };
 
@@ -111,9 +111,7 @@ static size_t write_violations(const struct parley_findings *findings, struct pa
     return findings->count - first.count + findings->omitted_count;
 }
 
-static void add_request(struct note *note, const struct http_request *request) {
-    const char *name = guard_principal(request)->name;
-    add(note, "Parley-Request", http_request_id(request));
+static void add_principal(struct note *note, const char *name) {
     publication_encode(parley_bytes_of(name), &note->principal);
     parley_buffer_char(&note->principal, '\0');
     if (note->principal.length > 1 && note->principal.length <= NAME_BYTES_MAX) {
@@ -121,33 +119,52 @@ static void add_request(struct note *note, const struct http_request *request) {
     }
 }
 
-/* Returns: whether there was memory for it. */
-static bool write_note(struct note *note, const struct request_options *options,
-                       const struct http_request *request, const struct verdict *verdict) {
-    const struct parley_findings *findings = &verdict->message->findings;
+static void add_findings(struct note *note, const struct parley_findings *findings) {
     write_rules(findings, &note->rules);
     const size_t omitted = write_violations(findings, &note->violations);
-    clock_now_text(note->time);
     add(note, "Parley-Rules", note->rules.data);
     add(note, "Parley-Violations", note->violations.data);
     if (omitted > 0) {
         add_number(note, "Parley-Violations-Omitted", note->omitted, omitted);
     }
+}
+
+static void add_failure(struct note *note, const struct failure *failure) {
+    publication_encode(parley_bytes_of(failure->detail), &note->detail);
+    parley_buffer_char(&note->detail, '\0');
+    add(note, "Parley-Problem", problem_name(failure->problem));
+    add(note, "Parley-Detail", note->detail.data);
+}
+
+/* `failure` NULL: the message is invalid.  Returns: whether there was memory for it. */
+static bool write_note(struct note *note, const struct request_options *options,
+                       const struct http_request *request, const struct verdict *verdict,
+                       const struct failure *failure) {
+    if (failure != NULL) {
+        add_failure(note, failure);
+    } else {
+        add_findings(note, &verdict->message->findings);
+    }
+    clock_now_text(note->time);
     add(note, "Parley-Time", note->time);
     add(note, "Content-Type", options->codec->media_types[0]);
     if (options->publication.is_batch) {
         add_number(note, "Parley-Line", note->line, verdict->slice->number);
     }
     if (request != NULL) {
-        add_request(note, request);
+        add(note, "Parley-Request", http_request_id(request));
     }
-    return !note->rules.has_failed && !note->violations.has_failed && !note->principal.has_failed;
+    add_principal(note, request != NULL ? guard_principal(request)->name : options->principal);
+    return !note->rules.has_failed && !note->violations.has_failed && !note->principal.has_failed &&
+           !note->detail.has_failed;
 }
 
 /* Whether all bytes of the message are known. */
 static bool is_whole(const struct verdict *verdict) {
-    const struct parley_rule *first = verdict->message->findings.items[0].rule;
-    return verdict->slice->bytes.length > 0 && first != &parley_gateway_rules[PARLEY_GW_SIZE];
+    const struct parley_findings *findings = &verdict->message->findings;
+    const bool is_oversize =
+        findings->count > 0 && findings->items[0].rule == &parley_gateway_rules[PARLEY_GW_SIZE];
+    return verdict->slice->bytes.length > 0 && !is_oversize;
 }
 
 static bool post(const struct request_options *options, const struct note *note,
@@ -164,7 +181,7 @@ static bool post(const struct request_options *options, const struct note *note,
 }
 
 static void keep(const struct request_options *options, const struct http_request *request,
-                 const struct verdict *verdict) {
+                 const struct verdict *verdict, const struct failure *failure) {
     struct gateway *gateway = options->gateway;
     if (!gateway->configuration->quarantine || !is_whole(verdict)) {
         return;
@@ -173,17 +190,19 @@ static void keep(const struct request_options *options, const struct http_reques
     parley_buffer_init(&note.rules);
     parley_buffer_init(&note.violations);
     parley_buffer_init(&note.principal);
+    parley_buffer_init(&note.detail);
     if (gateway->quarantine_dropped > 0) {
         add_number(&note, "Parley-Dropped", note.dropped, gateway->quarantine_dropped);
     }
-    const bool is_kept =
-        write_note(&note, options, request, verdict) && post(options, &note, verdict->slice->bytes);
+    const bool is_kept = write_note(&note, options, request, verdict, failure) &&
+                         post(options, &note, verdict->slice->bytes);
     gateway->quarantine_dropped = is_kept ? 0 : gateway->quarantine_dropped + 1;
     counter_add(&gateway->figures->values[is_kept ? FIGURE_REJECTED_KEPT : FIGURE_REJECTED_DROPPED],
                 1);
     parley_buffer_finish(&note.rules);
     parley_buffer_finish(&note.violations);
     parley_buffer_finish(&note.principal);
+    parley_buffer_finish(&note.detail);
 }
 
 void rejection_note(const struct request_options *options, const struct http_request *request,
@@ -195,5 +214,10 @@ void rejection_note(const struct request_options *options, const struct http_req
     if (rule != NULL) {
         log_refused(options, request, verdict, rule);
     }
-    keep(options, request, verdict);
+    keep(options, request, verdict, NULL);
+}
+
+void rejection_keep_failed(const struct request_options *options, const struct verdict *verdict,
+                           const struct failure *failure) {
+    keep(options, NULL, verdict, failure);
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Handles a message that is refused as invalid, besides its answer: logs it, and keeps it for
- * people who fix a rule or a sender, on `rejected.PROTOCOL`, as channel_rejected says (ADR 16). */
+/* Handles a message that is refused, besides its answer: logs it, and keeps it for people who fix a
+ * rule or a sender, on `rejected.PROTOCOL`, as channel_rejected says (ADR 16). */
 
+#include "failure.h"
 #include "verdict.h"
 
 #define QUARANTINE_DAYS 1
@@ -20,3 +21,6 @@
  * gone. */
 void rejection_note(const struct request_options *options, const struct http_request *request,
                     const struct verdict *verdict);
+/* Keeps a valid message that is refused for another reason, such as a halt, in the same way. */
+void rejection_keep_failed(const struct request_options *options, const struct verdict *verdict,
+                           const struct failure *failure);

@@ -11,6 +11,7 @@
 #include "window_share.h"
 #include "deciding.h"
 #include "phase.h"
+#include "rejection.h"
 
 enum { RECEIPT_BYTES_USUAL = 480 }; /* with malloc's header one of its classes */
 
@@ -427,6 +428,7 @@ enum submission_step submission_publish(struct submission *submission,
     struct failure halted;
     submission->account = message_metrics_mark(submitter->options, verdict->message);
     if (halting_refuses(submitter->options, verdict->message, &halted)) {
+        rejection_keep_failed(submitter->options, verdict, &halted);
         submission_settle_failed(submission, &halted);
         return SUBMISSION_ENDS;
     }

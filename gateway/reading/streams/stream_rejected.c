@@ -74,6 +74,8 @@ static const struct {
     {"Parley-Rules", ",\"rules\":"},
     {"Parley-Violations", ",\"violations\":"},
     {"Parley-Violations-Omitted", ",\"omitted\":"},
+    {"Parley-Problem", ",\"problem\":"},
+    {"Parley-Detail", ",\"detail\":"},
     {"Parley-Request", ",\"request\":"},
     {"Parley-Principal", ",\"principal\":"},
     {"Parley-Line", ",\"line\":"},
