@@ -3,9 +3,12 @@
 
 /* Shared by the files of the Brenner plugin: the numbers of its types, fields and rules. */
 
+#include <parley/dialect.h>
 #include <parley/message.h>
 
 #include "findings.h"
+
+#define BRENNER_BYTES_MAX (1u << 20) /* the default of GW-002 */
 
 enum brenner_type {
     BRENNER_KICKOFF,
@@ -108,6 +111,7 @@ enum parley_status brenner_route(struct parley_message *message, struct parley_r
 enum parley_status brenner_convert(struct parley_message *message, const struct parley_codec *to,
                                    struct parley_buffer *out);
 
+extern const struct parley_dialect brenner_dialects[];     /* mail.c */
 extern const struct parley_artifact_kind brenner_artifact; /* artifact_write.c */
 extern const struct parley_index_kind brenner_index;
 extern const struct parley_codec brenner_codec_markdown; /* text/markdown */

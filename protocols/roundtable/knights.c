@@ -9,6 +9,7 @@
 
 #include <parley/dialect.h>
 
+#include "json_canonical.h"
 #include "json_pick.h"
 #include "roundtable.h"
 #include "text.h"
@@ -275,10 +276,123 @@ static enum parley_status to_contract(struct parley_message *message, struct par
     return PARLEY_OK;
 }
 
+/* ---- and back ---- */
+
+/* The object at `raw` alone.  Owns: the arena.  Returns: data NULL when there is no memory. */
+static struct parley_bytes copy_object(struct parley_arena *arena, struct parley_bytes raw) {
+    char *copy = parley_arena_allocate(arena, raw.length);
+    if (copy == NULL) {
+        return (struct parley_bytes){0};
+    }
+    const char *end = json_canonical_copy(raw.data, raw.data + raw.length, copy);
+    return (struct parley_bytes){copy, (size_t)(end - copy)};
+}
+
+/* Finds members of the payload of a contract's message, and of objects in it. */
+static enum parley_status pick_in_payload(struct parley_bytes text, struct parley_arena *arena,
+                                          struct json_pick *picks, size_t count) {
+    struct json_pick payload = {.name = "payload"};
+    PARLEY_TRY(json_pick(text, arena, &payload, 1));
+    if (payload.value.kind != PARLEY_OBJECT) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes object = copy_object(arena, payload.raw);
+    return object.data != NULL ? json_pick(object, arena, picks, count) : PARLEY_E_MEMORY;
+}
+
+enum told {
+    STATUS,
+    FAULT,
+    FAULT_TEXT,
+    CONTENT,
+    METADATA,
+    OWN_TASK_ID,
+    OWN_TASK_ID_OF_OPERATOR,
+    TOLD_COUNT,
+};
+
+/* The id that the fleet gave the task: the reply has it if a knight sent that, or its request has.
+ */
+static enum parley_status find_task_id(struct parley_message *message, const struct json_pick *told,
+                                       struct parley_bytes request, struct parley_bytes *out) {
+    struct json_pick asked[] = {{.parent = "params", .name = "task_id"},
+                                {.parent = "params", .name = "taskId"}};
+    const struct parley_bytes own = parley_value_text(&told[OWN_TASK_ID].value);
+    *out = own.data != NULL ? own : parley_value_text(&told[OWN_TASK_ID_OF_OPERATOR].value);
+    if (out->data == NULL && request.data != NULL) {
+        PARLEY_TRY(pick_in_payload(request, &message->arena, asked, 2));
+        const struct parley_bytes id = parley_value_text(&asked[0].value);
+        *out = id.data != NULL ? id : parley_value_text(&asked[1].value);
+    }
+    if (out->data == NULL) {
+        *out = parley_message_text(message, ROUNDTABLE_CORRELATION_ID);
+    }
+    return PARLEY_OK;
+}
+
+/* A knight's result is a text: any other is one as JSON. */
+static void write_content(const struct json_pick *content, struct parley_buffer *out) {
+    struct parley_buffer json;
+    parley_buffer_text(out, ",\"result\":");
+    if (content->value.kind == PARLEY_STRING) {
+        parley_buffer_json(out, content->value.text);
+        return;
+    }
+    parley_buffer_init(&json);
+    json_pick_append(content->raw, &json);
+    parley_buffer_json(out, parley_buffer_bytes(&json));
+    out->has_failed = out->has_failed || json.has_failed;
+    parley_buffer_finish(&json);
+}
+
+static enum parley_status from_contract(struct parley_message *message, struct parley_bytes request,
+                                        struct parley_buffer *out) {
+    static const char *const apart[] = {"task_id", "taskId",    "knight", "success",
+                                        "result",  "timestamp", "error",  NULL};
+    struct json_pick told[TOLD_COUNT] = {
+        [STATUS] = {.name = "status"},
+        [FAULT] = {.name = "error"},
+        [FAULT_TEXT] = {.name = "message"},
+        [CONTENT] = {.parent = "result", .name = "content"},
+        [METADATA] = {.parent = "result", .name = "metadata"},
+    };
+    struct json_pick *own = &told[OWN_TASK_ID];
+    struct parley_bytes task_id, metadata = PARLEY_BYTES("{}");
+    if (message->type != ROUNDTABLE_RESULT && message->type != ROUNDTABLE_FAILED) {
+        return PARLEY_OK;
+    }
+    PARLEY_TRY(pick_in_payload(message->text, &message->arena, told, OWN_TASK_ID));
+    own[0] = (struct json_pick){.name = "task_id"};
+    own[1] = (struct json_pick){.name = "taskId"};
+    if (told[METADATA].value.kind == PARLEY_OBJECT) {
+        metadata = copy_object(&message->arena, told[METADATA].raw);
+        PARLEY_TRY(metadata.data != NULL ? json_pick(metadata, &message->arena, own, 2)
+                                         : PARLEY_E_MEMORY);
+    }
+    PARLEY_TRY(find_task_id(message, told, request, &task_id));
+    const struct json_pick *content =
+        &told[parley_value_is_nothing(&told[CONTENT].value) ? FAULT_TEXT : CONTENT];
+    parley_buffer_char(out, '{');
+    write_text(out, "\"task_id\":", task_id);
+    write_text(out, ",\"knight\":", parley_message_text(message, ROUNDTABLE_FROM));
+    parley_buffer_text(out, parley_value_is(&told[STATUS].value, "completed")
+                                ? ",\"success\":true"
+                                : ",\"success\":false");
+    if (!parley_value_is_nothing(&content->value)) {
+        write_content(content, out);
+    }
+    write_text(out, ",\"error\":", parley_value_text(&told[FAULT].value));
+    PARLEY_TRY(json_pick_others(metadata, &message->arena, apart, out));
+    write_text(out, ",\"timestamp\":", parley_message_text(message, ROUNDTABLE_TIMESTAMP));
+    parley_buffer_char(out, '}');
+    return PARLEY_OK;
+}
+
 const struct parley_dialect roundtable_dialects[] = {
     {.name = "knights",
      .summary = "Tasks and results as the operator and the knights of dapperdivers publish them, "
                 "without an envelope.",
-     .to_contract = to_contract},
+     .to_contract = to_contract,
+     .from_contract = from_contract},
     {.name = NULL},
 };

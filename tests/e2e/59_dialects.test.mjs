@@ -9,7 +9,7 @@ import { get, ndjson, NDJSON_TYPE, post } from './lib/http.mjs';
 import { natsClient, startNats, storedMessage } from './lib/nats.mjs';
 import { refusedStart, startParley, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { heartbeat, sendTask, taskClaimed } from './lib/roundtable.mjs';
+import { heartbeat, sendTask, taskClaimed, taskFailed } from './lib/roundtable.mjs';
 
 // Each its own, so that the tests do not meet.
 let count = 0;
@@ -82,6 +82,35 @@ describe('knights, by a request', () => {
       assert.equal(receipt.subject, `roundtable.results.security.${id}`);
       assert.equal(await stateOf(its.parley, id), state);
     }
+  });
+
+  it('a reply that is waited for comes back in its words', async () => {
+    const waiting = (task) => knights(task, { headers: { Prefer: 'wait=60' } });
+    for (const [members, said] of [
+      [{}, { success: true, result: 'Two advisories.' }],
+      [{ success: false, result: undefined, error: 'no output' }, { success: false, error: 'no output' }],
+    ]) {
+      const task = knightTask();
+      const answering = waiting(task);
+      const { message } = await accepted(sendTask(its.parley, task, { to: 'validate', query: '?dialect=knights' }));
+      await until('the task is there', async () =>
+        (await get(its.parley, `/v1/roundtable/tasks/${message.id}`)).status === 200);
+      const result = knightResult(task.task_id, members);
+      await accepted(knights(result));
+      const { receipt, reply } = await accepted(answering);
+      assert.equal(receipt.dialect, 'knights');
+      assert.equal(reply.type, 'roundtable.task.result');
+      const { cost, timestamp, ...data } = reply.data;
+      assert.deepEqual(data, { task_id: task.task_id, knight: 'galahad', ...said });
+      assert.equal(timestamp, result.timestamp);
+    }
+    const task = knightTask();
+    const { id } = await accepted(knights(task));
+    const failed = { error: 'timeout', message: 'No time.', retryable: true };
+    await accepted(sendTask(its.parley, taskFailed(id, { from: 'galahad', payload: failed })));
+    const { reply } = await accepted(waiting(task));
+    const { timestamp, ...data } = reply.data;
+    assert.deepEqual(data, { task_id: task.task_id, knight: 'galahad', success: false, result: 'No time.', error: 'timeout' });
   });
 
   it('what is sent again is a duplicate', async () => {
@@ -192,6 +221,29 @@ describe('knights, by a request', () => {
     assert.equal(JSON.parse(stored.payload).timestamp, 1_768_550_400);
     assert.equal(stored.headers['parley-original'], sha256(beat));
     assert.equal((await accepted(post(its.parley, path, beat))).duplicate, true);
+  });
+
+  it('mail is repaired as its programs read it, in both encodings', async () => {
+    const kill = (key, comma) =>
+      '```delta\n{"operation":"KILL","section":"hypothesis_slate","target_id":"H2",'
+      + `"payload":{"${key}":"x"},"rationale":"r"${comma}}\n\`\`\`\n`;
+    const wanted = { subject: 'DELTA[codexcli]: Kill H2', body_md: kill('reason', '') };
+    const subject = 'Delta[codex-cli]: Kill H2';
+    const body_md = kill('kill_reason', ', // why\n');
+    for (const [type, text] of [
+      ['application/json', JSON.stringify({ subject, body_md })],
+      ['text/markdown', `---\nsubject: "${subject}"\n---\n${body_md}`],
+    ]) {
+      const path = '/v1/brenner/messages?dialect=mail';
+      const receipt = await accepted(post(its.parley, path, text, { type }));
+      assert.deepEqual([receipt.dialect, receipt.subject], ['mail', 'brenner.delta']);
+      const stored = await storedMessage(its.nats, receipt.seq, 'BRENNER');
+      const { body_md: body, ...members } = JSON.parse(stored.payload);
+      assert.deepEqual({ ...members, body_md: body.replace(' \n}', '}') }, wanted);
+      assert.equal(stored.headers['parley-original'], sha256(text));
+      const refused = await post(its.parley, '/v1/brenner/messages', text, { type });
+      assert.equal(refused.status, 422);
+    }
   });
 
   it('a dialect that there is not is refused with those that there are', async () => {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What the dialects of protocols are translated to: the cases of tests/dialects. */
+/* What the dialects of protocols are translated to, and back: the cases of tests/dialects. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -169,6 +169,34 @@ static void assert_stays(struct message_fixture *fixture, const struct dialect_c
     assert_true(parley_message_is_valid(&fixture->other));
 }
 
+/* ---- and back ---- */
+
+/* In an event, as a requester gets it. */
+static void assert_back(struct message_fixture *fixture, struct dialect_case *its) {
+    const json_t *wanted = json_object_get(its->json, "back");
+    if (wanted == NULL) {
+        return;
+    }
+    assert_true(parley_message_is_valid(&fixture->message));
+    struct parley_buffer event;
+    parley_buffer_init(&event);
+    parley_buffer_text(&event, "{\"data\":");
+    parley_buffer_append(&event, fixture->message.sent);
+    parley_buffer_char(&event, '}');
+    parley_buffer_clear(&fixture->out);
+    assert_int_equal(
+        parley_dialect_event(its->dialect, fixture->message.schema, parley_buffer_bytes(&event),
+                             parley_bytes_of(text_of(its->json, "request")), &fixture->out),
+        PARLEY_OK);
+    json_t *data = json_is_null(wanted) ? json_loadb(fixture->message.sent.data,
+                                                     fixture->message.sent.length, 0, NULL)
+                                        : json_deep_copy(wanted);
+    json_t *whole = json_pack("{s:o}", "data", data);
+    assert_json(its->name, parley_buffer_bytes(&fixture->out), whole);
+    json_decref(whole);
+    parley_buffer_finish(&event);
+}
+
 /* ---- without memory ---- */
 
 /* Each allocation fails once: the status says so, and the message can be used again. */
@@ -199,6 +227,7 @@ static void run_cases(struct message_fixture *fixture, const char *path) {
         begin(fixture, &its, line);
         assert_translated(fixture, &its);
         assert_stays(fixture, &its);
+        assert_back(fixture, &its);
         assert_bears_lack_of_memory(fixture, &its);
         end(&its);
     }
@@ -212,6 +241,10 @@ static void test_knights(void **state) {
 
 static void test_o(void **state) {
     run_cases(*state, PARLEY_SOURCE_DIR "/tests/dialects/supervisor_o.ndjson");
+}
+
+static void test_mail(void **state) {
+    run_cases(*state, PARLEY_SOURCE_DIR "/tests/dialects/brenner_mail.ndjson");
 }
 
 static void test_a_dialect_is_found_by_its_whole_name(void **state) {
@@ -233,6 +266,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_knights, message_set_up_roundtable, message_tear_down),
         cmocka_unit_test_setup_teardown(test_o, message_set_up_supervisor, message_tear_down),
+        cmocka_unit_test_setup_teardown(test_mail, message_set_up_brenner, message_tear_down),
         cmocka_unit_test(test_a_dialect_is_found_by_its_whole_name),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

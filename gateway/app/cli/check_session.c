@@ -13,6 +13,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <parley/dialect.h>
+
 #include "check_files.h"
 #include "encodings.h"
 #include "clock_and_ids.h"
@@ -110,14 +112,28 @@ static int take_flag(struct check_session *session, const char *name, const char
     return -1;
 }
 
+/* An option that cannot be set; of a dialect those that there are are named. */
+static int complain_of_option(const struct check_session *session, const struct check_asked *asked,
+                              const char *expected) {
+    struct parley_buffer names;
+    parley_buffer_init(&names);
+    if (session->protocol != NULL && strcmp(asked->name, "dialect") == 0) {
+        parley_dialects_describe(session->protocol, &names);
+        parley_buffer_char(&names, '\0');
+        expected = names.has_failed ? expected : names.data;
+    }
+    terminal_error("--%s must be %s, not '%s'", asked->name, expected, asked->value);
+    parley_buffer_finish(&names);
+    return EXIT_USAGE;
+}
+
 static int set_options(struct check_session *session) {
     for (size_t i = 0; i < session->asked_count; i++) {
         const struct check_asked *asked = &session->asked[i];
         const char *expected = "";
         if (parley_options_set(&session->options, session->protocol, asked->name, asked->value,
                                &expected) != PARLEY_OPTION_SET) {
-            terminal_error("--%s must be %s, not '%s'", asked->name, expected, asked->value);
-            return EXIT_USAGE;
+            return complain_of_option(session, asked, expected);
         }
     }
     return -1;

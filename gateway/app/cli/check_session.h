@@ -13,6 +13,9 @@
 #define CHECK_SESSION_OPTIONS_HELP                                                                 \
     "  --type MEDIA     media type of the input; without it, the format is detected\n"             \
     "  --stamp          fill in a missing id, protocol, version and timestamp before checking\n"   \
+    "  --dialect NAME   the messages are in this dialect, which programs of their protocol "       \
+    "speak:\n"                                                                                     \
+    "                   what they are translated to is checked\n"                                  \
     "  --agent NAME     the agent that the messages belong to, where they name no sender\n"        \
     "  --stored         the messages were stored by parley. The input has what GET\n"              \
     "                   /v1/PROTOCOL/stream returned: events, whose messages are read, or bare\n"  \

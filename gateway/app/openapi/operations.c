@@ -80,7 +80,8 @@ const struct operation operation_console_file = {
 #define SCHEMA_OF_REPLY                                                                            \
     "{\"type\":\"object\",\"required\":[\"receipt\",\"reply\"],\"properties\":{"                   \
     "\"receipt\":{\"$ref\":\"#/components/schemas/Receipt\"},"                                     \
-    "\"reply\":{\"$ref\":\"#/components/schemas/" SCHEMA_OF_EVENT "\"}}}"
+    "\"reply\":{\"anyOf\":[{\"$ref\":\"#/components/schemas/" SCHEMA_OF_EVENT "\"},"               \
+    "{\"$ref\":\"#/components/schemas/ReplyInDialect\"}]}}}"
 
 const struct operation operation_messages = {
     .id = "send",

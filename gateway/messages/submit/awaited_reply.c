@@ -7,9 +7,12 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <parley/dialect.h>
+
 enum {
     WAIT_MAX_S = 300, /* however long a client would wait */
     ID_MAX_BYTES = 256,
+    REQUEST_MAX_BYTES = 1 << 16, /* of a request that is kept to answer in its dialect */
 };
 
 struct awaited_reply {
@@ -20,6 +23,10 @@ struct awaited_reply {
     int64_t wait_s;
     void (*done)(void *context);
     void *context;
+    /* The request, if it was in a dialect, which its client reads; a longer one is not kept. */
+    const struct parley_dialect *dialect;
+    const struct parley_schema *schema;
+    struct parley_buffer asked;
     struct parley_buffer answer; /* so far */
     char id[ID_MAX_BYTES];       /* of the message; "": not known */
 };
@@ -33,13 +40,24 @@ static void add_location(const struct awaited_reply *awaited) {
     }
 }
 
+/* In the words of the request. */
+static void write_reply(struct awaited_reply *awaited, struct parley_bytes event) {
+    struct parley_buffer *answer = &awaited->answer;
+    if (awaited->dialect == NULL) {
+        parley_buffer_append(answer, event);
+    } else if (parley_dialect_event(awaited->dialect, awaited->schema, event,
+                                    parley_buffer_bytes(&awaited->asked), answer) != PARLEY_OK) {
+        answer->has_failed = true;
+    }
+}
+
 static void write_end(struct awaited_reply *awaited, enum reply_end end,
                       struct parley_bytes event) {
     struct parley_buffer *answer = &awaited->answer;
     switch (end) {
     case REPLY_CAME:
         parley_buffer_text(answer, ",\"reply\":");
-        parley_buffer_append(answer, event);
+        write_reply(awaited, event);
         break;
     case REPLY_MISSING:
         add_location(awaited);
@@ -78,6 +96,7 @@ static void on_over(struct reply_wait *wait, enum reply_end end, struct parley_b
 struct awaited_reply *awaited_reply_expect(const struct request_options *options,
                                            struct http_request *request,
                                            const struct parley_route *route,
+                                           struct parley_message *message,
                                            void (*done)(void *context), void *context) {
     if (request == NULL || http_request_wait_s(request) == 0 || route->answer_key.data == NULL ||
         options->task != INGEST_FORWARD ||
@@ -103,8 +122,17 @@ struct awaited_reply *awaited_reply_expect(const struct request_options *options
                                       .done = done,
                                       .context = context};
     parley_buffer_init(&awaited->answer);
+    parley_buffer_init(&awaited->asked);
+    if (message->dialect != NULL && message->dialect->from_contract != NULL) {
+        awaited->dialect = message->dialect;
+        awaited->schema = message->schema;
+        if (message->text.length <= REQUEST_MAX_BYTES) {
+            parley_buffer_append(&awaited->asked, message->text);
+        }
+    }
     if (!reply_enter(gateway->replies, &awaited->wait, options->protocol, route->answer_key,
                      awaited->wait_s * 1000)) {
+        parley_buffer_finish(&awaited->asked);
         free(awaited);
         return NULL;
     }
@@ -140,5 +168,6 @@ void awaited_reply_drop(struct awaited_reply *awaited) {
     reply_leave(&awaited->wait);
     request_slot_leave(&awaited->slot);
     parley_buffer_finish(&awaited->answer);
+    parley_buffer_finish(&awaited->asked);
     free(awaited);
 }

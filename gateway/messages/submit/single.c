@@ -381,8 +381,8 @@ static void submit(struct single *single, const struct verdict *verdict,
         return;
     }
     if (route != NULL) {
-        single->reply =
-            awaited_reply_expect(&single->options, single->request, route, on_replied, single);
+        single->reply = awaited_reply_expect(&single->options, single->request, route,
+                                             verdict->message, on_replied, single);
     }
     enter(single, SINGLE_SUBMITTED);
     if (submission->phase == SUBMISSION_READY) {

@@ -43,9 +43,9 @@ export const resultSubject = (domain, id, prefix = 'roundtable') =>
   `${prefix}.results.${domain}.${id.toLowerCase()}`;
 
 // One message, or an array of them as lines.
-export function sendTask(server, message, { query = '', to = 'messages' } = {}) {
+export function sendTask(server, message, { query = '', to = 'messages', headers = {} } = {}) {
   const path = `/v1/roundtable/${to}${query}`;
-  if (!Array.isArray(message)) return post(server, path, JSON.stringify(message));
+  if (!Array.isArray(message)) return post(server, path, JSON.stringify(message), { headers });
   const lines = message.map((each) => `${JSON.stringify(each)}\n`).join('');
-  return post(server, path, lines, { type: NDJSON_TYPE });
+  return post(server, path, lines, { type: NDJSON_TYPE, headers });
 }
