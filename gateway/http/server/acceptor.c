@@ -9,9 +9,7 @@
 #include <errno.h>
 #include <stddef.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/epoll.h>
-#include <sys/queue.h>
 #include <unistd.h>
 
 #include <netinet/tcp.h>
