@@ -213,13 +213,17 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     const { halted } = await filledOnce();
     const page = await browser.open(t, its.parley, 'decide');
     await page.getByRole('listitem').filter({ hasText: `Session ${halted}` }).getByRole('button', { name: 'Release' }).click();
-    await answerDialog(page, { Reason: 'looked at it' }, 'Release');
+    await answerDialog(page, { Reason: 'looked at it', 'Your name': 'Grace' }, 'Release');
     await page.getByText(`Session ${halted}`).waitFor({ state: 'detached' });
     assert.deepEqual((await halts(its.parley, `?session=${halted}`)).items, []);
     const waiting = page.getByRole('listitem').filter({ hasText: '"Ada"' });
     await waiting.getByRole('button', { name: 'Approve' }).click();
     await answerDialog(page, { 'Your name': 'Grace', Reason: 'The sources hold.' }, 'Approve');
     await waiting.waitFor({ state: 'detached' });
+    await page.getByText('Decided lately').click();
+    await rowOf(page, `Released Session ${halted} Grace looked at it`).waitFor();
+    await rowOf(page, /Approved Ada: .* Grace The sources hold\./).waitFor();
+    assert.deepEqual(await findings(page), []);
     await page.locator('summary', { hasText: 'VLP-005' }).first().click();
     await page.getByRole('button', { name: 'Check again' }).click();
     await page.getByText('It is still not valid').waitFor();
@@ -303,6 +307,8 @@ describe('the console, by keyboard alone', { ...inBrowser }, () => {
     await page.keyboard.press('Enter');
     await page.getByRole('dialog').waitFor();
     await page.keyboard.type('looked at it');
+    await page.keyboard.press('Tab');
+    await page.keyboard.type('Grace');
     await page.keyboard.press('Enter');
     await page.getByText('Nothing is halted.').waitFor();
   });

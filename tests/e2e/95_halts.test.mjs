@@ -117,6 +117,25 @@ describe('halts', () => {
     await assertHalted(one, safe(halted));
   });
 
+  it('is listed with who released it, when and why, on both gateways', async () => {
+    const [first, second] = [session(), session()];
+    for (const halted of [first, second]) {
+      assertAccepted(await send(one, block(halted)));
+      const query = new URLSearchParams({ session: halted, reason: 'read it', released_by: 'Ada' });
+      assert.equal((await request(one, 'DELETE', `/v1/vlp/halts?${query}`)).status, 200);
+    }
+    for (const server of [one, two]) {
+      await until('it is listed', async () => (await halts(server, '?released=true')).items[0]?.session === second);
+      const { items } = await halts(server, '?released=true');
+      assert.equal(items[1].session, first);
+      const { released_by: by, reason, released_at: at, released_principal: principal } = items[0];
+      assert.deepEqual([by, reason, principal], ['Ada', 'read it', undefined]);
+      assert.ok(Math.abs(Date.parse(at) - Date.now()) < 600_000);
+      assert.deepEqual((await halts(server, `?released=true&session=${first}`)).items, [items[1]]);
+      assert.deepEqual((await halts(server, `?session=${first}`)).items, []);
+    }
+  });
+
   it('latches what was published straight to NATS', async (t) => {
     const client = await natsClient(t, nats.url);
     const halted = session();
@@ -141,10 +160,13 @@ describe('halts', () => {
   });
 
   it('refuses a release without a reason or a name, and what it does not know', async () => {
-    for (const query of ['?session=S', '?reason=r', '?session=S&sender=T&reason=r', '?session=S&reason=', '?x=1']) {
+    for (const query of ['?session=S', '?reason=r', '?session=S&sender=T&reason=r', '?session=S&reason=', '?x=1',
+      '?session=S&reason=r&released=true', '?session=S&reason=r&released_by=', `?session=S&reason=r&released_by=${'x'.repeat(129)}`]) {
       assertProblem(await request(one, 'DELETE', `/v1/vlp/halts${query}`), 400, 'invalid-parameter');
     }
-    assertProblem(await get(one, '/v1/vlp/halts?reason=r'), 400, 'invalid-parameter');
+    for (const query of ['reason=r', 'released=false', 'released_by=Ada']) {
+      assertProblem(await get(one, `/v1/vlp/halts?${query}`), 400, 'invalid-parameter');
+    }
     assertProblem(await get(one, '/v1/brenner/halts'), 404, 'not-found');
   });
 

@@ -14,6 +14,7 @@ import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { parley, parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
+import { bearer, createToken } from './lib/tokens.mjs';
 import { assertAccepted, assertProblem, lines } from './lib/vlp.mjs';
 
 const SHARE_MAX = 8192;
@@ -182,5 +183,33 @@ describe('a halt that was sent with a token', () => {
     const released = await releaseAll(server, { by: 'flood' }, admin);
     assert.ok(released.reduce((sum, each) => sum + each) >= SHARE_MAX, released.join());
     assertAccepted(await send(server, block(session()), { headers: sender }));
+  });
+});
+
+describe('a release with a token', () => {
+  it('has the name that it gives, and that of the token; one that is bound gives no other', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const people = bearer(await createToken(file, 'people', 'admin,read:vlp,send:vlp'));
+    const bound = bearer(await createToken(file, 'bot', 'admin', '--agent', 'Grace'));
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const release = (halted, more, as) =>
+      request(server, 'DELETE', `/v1/vlp/halts?${new URLSearchParams({ session: halted, reason: 'r', ...more })}`, as);
+    for (const [more, as, status, by, principal] of [
+      [{ released_by: 'Ada' }, people, 200, 'Ada', 'people'],
+      [{}, people, 200, 'people', undefined],
+      [{ released_by: 'Ada' }, bound, 403],
+      [{ released_by: 'Grace' }, bound, 200, 'Grace', 'bot'],
+    ]) {
+      const halted = session();
+      assertAccepted(await send(server, block(halted), people));
+      const answer = await release(halted, more, as);
+      if (status === 403) {
+        assert.match(assertProblem(answer, 403, 'forbidden').detail, /`Grace` only/);
+      } else {
+        assert.equal(answer.status, status, answer.text);
+        const { json: { items } } = await get(server, `/v1/vlp/halts?released=true&session=${halted}`, people);
+        assert.deepEqual(items.map((one) => [one.released_by, one.released_principal]), [[by, principal]]);
+      }
+    }
   });
 });

@@ -186,6 +186,51 @@ static void number_key(unsigned number, char out[HALT_KEY_LENGTH + 1]) {
     halt_key(conversation, (struct parley_bytes){(const char *)&number, sizeof number}, out);
 }
 
+struct list {
+    size_t count;
+    char first[HALT_KEY_LENGTH + 1];
+};
+
+static bool note(void *context, const char *one, struct parley_bytes value) {
+    struct list *list = context;
+    assert_true(parley_bytes_equal(value, PARLEY_BYTES(RELEASED)));
+    if (list->count++ == 0) {
+        snprintf(list->first, sizeof list->first, "%s", one);
+    }
+    return true;
+}
+
+static struct list list_released(struct halt_set *set, const char *of) {
+    struct list list = {0};
+    halt_set_each_released(set, of, note, &list);
+    return list;
+}
+
+static void test_the_last_that_were_released_are_listed_the_newest_first(void **state) {
+    struct halt_set *set = *state;
+    char one[HALT_KEY_LENGTH + 1];
+    assert_int_equal(list_released(set, NULL).count, 0);
+    for (unsigned i = 0; i < 2 * HALTS_RELEASED_SHOWN; i++) {
+        number_key(i, one);
+        halt_set_read(set, parley_bytes_of(one), PARLEY_BYTES(RELEASED), i + 1, 1);
+        const struct list list = list_released(set, conversation);
+        assert_int_equal(list.count, i < HALTS_RELEASED_SHOWN ? i + 1 : HALTS_RELEASED_SHOWN);
+        assert_string_equal(list.first, one);
+    }
+    assert_int_equal(list_released(set, "00000000000000000000000000000000").count, 0);
+    for (unsigned i = 0; i < 2 * HALTS_RELEASED_SHOWN; i++) { /* those not listed go first */
+        assert_true(halt_set_expire(set, 2, one));
+        const size_t left = 2 * HALTS_RELEASED_SHOWN - i - 1;
+        assert_int_equal(list_released(set, NULL).count,
+                         left < HALTS_RELEASED_SHOWN ? left : HALTS_RELEASED_SHOWN);
+    }
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 1000, 1);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(OPEN), 1001, 1);
+    assert_int_equal(list_released(set, NULL).count, 0);
+    halt_set_read(set, parley_bytes_of(key), PARLEY_BYTES(RELEASED), 1002, 1);
+    assert_int_equal(list_released(set, NULL).count, 1);
+}
+
 static void test_no_more_than_can_be_kept_are_latched(void **state) {
     static const char *const values[] = {"{\"session\":\"S\",\"by\":\"a\"}",
                                          "{\"session\":\"S\",\"by\":\"b\"}",
@@ -298,6 +343,8 @@ int main(void) {
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_released_ones_expire_in_their_order, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_the_last_that_were_released_are_listed_the_newest_first, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_no_more_than_can_be_kept_are_latched, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_one_sender_cannot_take_the_room_of_others, set_up,

@@ -7,6 +7,7 @@ import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, useQuery, useT
 import { Ring, Stream } from './stream.js';
 
 const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
+const REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
 const NAME = 'parley-name';
 
 // The name under which this person decides is kept for the next decision.
@@ -31,10 +32,11 @@ function Halts({ protocol, may }) {
       <div class="actions">${may('admin') && html`<button type="button" class="main" onClick=${() => ask(halt)}>Release</button>`}
         ${halt.session && html`<a href=${`#live${query({ protocol: protocol.name, thread: halt.session, since: 'all' })}`}>Its messages</a>`}</div></li>`)}</ul>
     ${question && html`<${Question} title=${`Release ${question.session ?? question.sender}`} text="Messages of this conversation are accepted again."
-      fields=${[{ name: 'reason', label: 'Reason' }]} action="Release"
-      onAnswer=${async ({ reason }) => {
+      fields=${[{ name: 'reason', label: 'Reason' }, { name: 'by', label: 'Your name', value: ownName() }]} action="Release"
+      onAnswer=${async ({ reason, by }) => {
         const which = question.session !== undefined ? { session: question.session } : { sender: question.sender };
-        const { notice } = await json(`${path}?${new URLSearchParams({ ...which, reason })}`, { method: 'DELETE' });
+        const { notice } = await json(`${path}?${new URLSearchParams({ ...which, reason, released_by: by })}`, { method: 'DELETE' });
+        keepName(by);
         tell({ of: question.session ?? question.sender, notice });
         reload();
       }} onClose=${() => ask(null)} />`}
@@ -70,6 +72,41 @@ function Reviews({ protocol, may }) {
         reload();
       }} onClose=${() => ask(null)} />`}
   </section>`;
+}
+
+// The decisions of the protocol that were made last, the newest first. Reviews are listed by the age of
+// their messages, so that all pages are read, up to REVIEW_PAGES_MAX.
+async function decidedLately({ halts, reviews }, may, signal) {
+  const all = [];
+  if (halts && may.halts) {
+    for (const halt of (await json(`${halts}?released=true`, { signal })).items) {
+      all.push({ what: 'Released', of: halt.session !== undefined ? `Session ${halt.session || '(empty)'}` : halt.sender && `All of ${halt.sender}`,
+        by: halt.released_by, principal: halt.released_principal, at: halt.released_at, reason: halt.reason, thread: halt.session });
+    }
+  }
+  for (let page = 0, cursor = '0'; reviews && cursor && page < REVIEW_PAGES_MAX; page++) {
+    const { items, next } = await json(`${reviews}${query({ open: 'false', limit: 1000, cursor })}`, { signal });
+    for (const item of items) {
+      const { decision, by, at, reason } = item.reviewed ?? {};
+      if (decision) all.push({ what: decision === 'approve' ? 'Approved' : 'Rejected', of: nameOf(item), by, at, reason, thread: item.event.data?.session_id });
+    }
+    cursor = next;
+  }
+  return all.filter(({ at }) => at).sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, LATELY_MAX);
+}
+
+function Lately({ protocol, mayHalts }) {
+  const [isOpen, setOpen] = useState(false);
+  const { value, error } = useAnswer(
+    async (signal) => (isOpen ? decidedLately(protocol.links, { halts: mayHalts }, signal) : null), [protocol.name, mayHalts, isOpen], isOpen && 10 * EVERY_MS);
+  return html`<details onToggle=${({ target }) => setOpen(target.open)}><summary><strong>Decided lately</strong>: who released, approved and rejected what</summary>
+    <${Failure} error=${error} />
+    ${value?.length === 0 && html`<p class="empty">Nothing was decided in the last days.</p>`}
+    ${value?.length > 0 && html`<div class="scroll" tabindex="0"><table><thead><tr><th>When</th><th>Decision</th><th>What</th><th>By</th><th>Reason</th></tr></thead>
+      <tbody>${value.map((one) => html`<tr><td><${When} time=${one.at} /></td><td>${one.what}</td>
+        <td>${typeof one.thread === 'string' && one.thread ? html`<a href=${`#live${query({ protocol: protocol.name, thread: one.thread, since: 'all' })}`}>${one.of}</a>` : one.of}</td>
+        <td>${one.by}${one.principal && html` <span class="quiet">(token ${one.principal})</span>`}</td><td class="wraps">${one.reason}</td></tr>`)}</tbody></table></div>`}
+  </details>`;
 }
 
 const violationsOf = ({ violations }) => {
@@ -184,5 +221,6 @@ export default function Decide() {
   return html`<h1>Decide</h1><${Failure} error=${error} />
     ${halting.map((protocol) => html`<${Halts} protocol=${protocol} may=${may} />`)}
     ${reviewed.map((protocol) => html`<${Reviews} protocol=${protocol} may=${may} />`)}
+    ${reviewed.map((protocol) => html`<${Lately} protocol=${protocol} mayHalts=${may('read', protocol.name)} />`)}
     ${may('admin') && html`<${Quarantine} protocols=${protocols} />`}`;
 }

@@ -187,6 +187,18 @@ static void write_halt_options(struct json_writer *json, enum operation_kind kin
                      &(struct parley_option_help){
                          .name = "reason", .does = "Why, for people.", .schema = text},
                      protocol);
+        write_option(json,
+                     &(struct parley_option_help){
+                         .name = "released_by",
+                         .does = "The name of the person who releases (that of the token).",
+                         .schema = "{\"type\":\"string\",\"minLength\":1}"},
+                     protocol);
+    } else {
+        write_option(json,
+                     &(struct parley_option_help){.name = "released",
+                                                  .does = "The last that were released, instead.",
+                                                  .schema = "{\"const\":\"true\"}"},
+                     protocol);
     }
 }
 

@@ -85,7 +85,7 @@
       "The sender was answered 503, and its conversation continues. Find out why there are so "    \
       "many halts, and release some: DELETE /v1/PROTOCOL/halts?by=NAME.")                          \
     X(LOG_HALT_RELEASED, "halt.released", INFO, "conversation released",                           \
-      "protocol kind name made_by count by reason",                                                \
+      "protocol kind name made_by count by principal reason",                                      \
       "Nothing. Without `name`, all halts by `made_by` were released, or all halts.")              \
     X(LOG_REVIEW_DECIDED, "review.decided", INFO, "message reviewed",                              \
       "protocol message decision by principal reason",                                             \

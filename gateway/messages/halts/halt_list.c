@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The halts that are open, as the bucket has them. */
+/* The halts that are open, or were released last, as the bucket has them. */
 
 #include "halts.h"
 
@@ -8,7 +8,7 @@
 
 #include "query_problem.h"
 
-enum { ITEMS_MAX = 1000, KINDS_MAX = 4 };
+enum { ITEMS_MAX = 1000, KINDS_MAX = 4, NAME_BYTES_MAX = 128 };
 
 /* ---- the query ---- */
 
@@ -17,7 +17,7 @@ struct reading {
     struct http_request *request;
     struct halts_query *out;
     struct query_names seen;
-    const char *names[KINDS_MAX + 4];
+    const char *names[KINDS_MAX + 5];
     bool is_release, is_refused;
 };
 
@@ -57,6 +57,20 @@ static void take_choice(struct reading *reading, const char *name, const char *v
     }
 }
 
+static void take_name(struct reading *reading, const char *name, const char *value) {
+    reading->out->released_by = value;
+    if (strlen(value) > NAME_BYTES_MAX) {
+        refuse_value(reading, name, value, "a name of at most 128 bytes");
+    }
+}
+
+static void take_released(struct reading *reading, const char *name, const char *value) {
+    reading->out->is_released = strcmp(value, "true") == 0;
+    if (!reading->out->is_released) {
+        refuse_value(reading, name, value, "`true`");
+    }
+}
+
 static bool is_known(const struct reading *reading, const char *name) {
     const char *const *known = reading->names;
     while (*known != NULL && strcmp(*known, name) != 0) {
@@ -77,6 +91,10 @@ static bool take_option(void *context, const char *name, const char *value) {
         refuse_value(reading, name, value, "a text that is not empty");
     } else if (is_reason) {
         reading->out->reason = value;
+    } else if (strcmp(name, "released_by") == 0) {
+        take_name(reading, name, value);
+    } else if (strcmp(name, "released") == 0) {
+        take_released(reading, name, value);
     } else {
         take_choice(reading, name, value);
     }
@@ -96,6 +114,9 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
     if (is_release) {
         reading.names[count++] = "all";
         reading.names[count++] = "reason";
+        reading.names[count++] = "released_by";
+    } else {
+        reading.names[count++] = "released";
     }
     *out = (struct halts_query){0};
     http_request_each_query(request, take_option, &reading);
@@ -139,13 +160,16 @@ void halts_query_each(const struct halts_query *query, struct halt_set *set,
                       void *context) {
     char conversation[HALT_DIGEST_LENGTH + 1];
     struct choosing choosing = {query->by, each, context};
+    void (*const all)(struct halt_set *, const char *,
+                      bool (*)(void *, const char *, struct parley_bytes), void *) =
+        query->is_released ? halt_set_each_released : halt_set_each;
     if (query->by != NULL) {
-        halt_set_each(set, NULL, pass_those_by, &choosing);
+        all(set, NULL, pass_those_by, &choosing);
     } else if (query->name != NULL) {
         halt_digest_conversation(query->kind, parley_bytes_of(query->name), conversation);
-        halt_set_each(set, conversation, each, context);
+        all(set, conversation, each, context);
     } else {
-        halt_set_each(set, NULL, each, context);
+        all(set, NULL, each, context);
     }
 }
 

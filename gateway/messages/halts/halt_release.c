@@ -37,6 +37,7 @@ struct release {
     const char *kind, *name; /* NULL: it is not of one conversation; here and below in the arena */
     const char *made_by;     /* NULL: it is not of one sender */
     const char *reason, *by;
+    const char *principal; /* the name of the token; NULL: none, or it is `by` */
     char now[32], notice_id[37];
 };
 
@@ -170,7 +171,8 @@ static void log_released(const struct release *release) {
               LOG_FIELDS(LOG_TEXT("protocol", release->protocol->name),
                          LOG_TEXT("kind", release->kind), LOG_TEXT("name", release->name),
                          LOG_TEXT("made_by", release->made_by), LOG_NUMBER("count", release->count),
-                         LOG_TEXT("by", release->by), LOG_TEXT("reason", release->reason)));
+                         LOG_TEXT("by", release->by), LOG_TEXT("principal", release->principal),
+                         LOG_TEXT("reason", release->reason)));
 }
 
 static void write_keys(struct release *release);
@@ -270,6 +272,7 @@ static enum parley_status rewrite(struct release *release, struct key *key) {
         says.kind = PARLEY_BYTES("unknown");
     }
     says.released_by = parley_bytes_of(release->by);
+    says.released_principal = parley_bytes_of(release->principal);
     says.reason = parley_bytes_of(release->reason);
     says.released_at = parley_bytes_of(release->now);
     parley_buffer_init(&out);
@@ -288,13 +291,15 @@ static bool keep(struct release *release, const char *text, const char **out) {
 }
 
 static enum parley_status collect(struct release *release, const struct halts_query *query) {
-    const char *by = guard_principal(release->request)->name;
+    const char *token = guard_principal(release->request)->name;
+    const char *by = query->released_by != NULL ? query->released_by : token;
     release->keys = calloc(KEYS_MAX, sizeof *release->keys);
     if (release->keys == NULL || !keep(release, query->kind, &release->kind) ||
         !keep(release, query->name, &release->name) ||
         !keep(release, query->by, &release->made_by) ||
         !keep(release, query->reason, &release->reason) ||
-        !keep(release, by[0] != '\0' ? by : "anybody", &release->by)) {
+        !keep(release, by[0] != '\0' ? by : "anybody", &release->by) ||
+        !keep(release, token[0] != '\0' && by != token ? token : NULL, &release->principal)) {
         return PARLEY_E_MEMORY;
     }
     clock_now_text(release->now);
@@ -316,6 +321,22 @@ static void begin(struct release *release, const struct halts_query *query) {
     }
 }
 
+/* A token that is bound to a name releases in that name only.  Returns: false: it is refused. */
+static bool names_itself(const struct gateway *gateway, struct http_request *request,
+                         const struct halts_query *query) {
+    const char *agent =
+        principal_agent(guard_principal(request), gateway->configuration->bind_sender);
+    const bool is_other =
+        agent != NULL && query->released_by != NULL && strcmp(agent, query->released_by) != 0;
+    if (is_other) {
+        problem_respond_format(request, PROBLEM_FORBIDDEN,
+                               "This token releases in the name of `%s` only: `released_by=` names "
+                               "that, or is left out.",
+                               agent);
+    }
+    return !is_other;
+}
+
 void halt_release_serve(struct gateway *gateway, struct http_request *request,
                         const struct parley_protocol *protocol) {
     struct halt_gate *gate = gateway_halt_gate(gateway, protocol);
@@ -324,7 +345,8 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
         problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing halts in %s.", protocol->name);
         return;
     }
-    if (!halts_query_read(request, protocol, true, &query)) {
+    if (!halts_query_read(request, protocol, true, &query) ||
+        !names_itself(gateway, request, &query)) {
         return;
     }
     if (!halt_set_is_seen(halt_gate_set(gate))) {

@@ -21,11 +21,13 @@ struct halt {
     unsigned writer_count; /* of its key */
     uint64_t sequence;     /* in the bucket; 0: not known */
     int64_t released_seconds;
-    struct parley_bytes value; /* owned; data NULL: not known, or released */
+    bool is_shown;             /* it is one of the last that were released */
+    struct parley_bytes value; /* owned; data NULL: not known, or released and not shown */
     struct halt_share *share;  /* in which it is counted, unless it is released; NULL: in none */
     char key[HALT_KEY_LENGTH + 1];
 };
 LIST_HEAD(halt_chain, halt);
+TAILQ_HEAD(halt_queue, halt);
 
 struct halt_set {
     const char *protocol;
@@ -37,9 +39,10 @@ struct halt_set {
     pthread_mutex_t mutex; /* for the rest */
     struct halt_chain by_key[CHAIN_COUNT], by_conversation[CHAIN_COUNT];
     struct halt_shares shares;
-    TAILQ_HEAD(, halt) released;
-    size_t released_count;
-    bool is_overfull; /* some were read that could not be kept */
+    struct halt_queue released;
+    size_t released_count, shown_count;
+    struct halt *first_shown; /* the oldest of those; NULL: none */
+    bool is_overfull;         /* some were read that could not be kept */
 };
 
 /* ---- finding ---- */
@@ -118,9 +121,35 @@ static void enter_share(struct halt_set *set, struct halt *halt, const char *own
     halt->share = halt_shares_add(&set->shares, owner);
 }
 
+static void hide(struct halt_set *set, struct halt *halt) {
+    if (!halt->is_shown) {
+        return;
+    }
+    if (set->first_shown == halt) {
+        set->first_shown = TAILQ_NEXT(halt, released);
+    }
+    set->shown_count--;
+    halt->is_shown = false;
+    drop_value(halt);
+}
+
+/* `halt`: it was released last. */
+static void show(struct halt_set *set, struct halt *halt, struct parley_bytes value) {
+    if (set->shown_count == HALTS_RELEASED_SHOWN) {
+        hide(set, set->first_shown);
+    }
+    if (set->first_shown == NULL) {
+        set->first_shown = halt;
+    }
+    set->shown_count++;
+    halt->is_shown = true;
+    keep_value(halt, value);
+}
+
 static void leave_state(struct halt_set *set, struct halt *halt) {
     leave_share(set, halt);
     if (halt->state == RELEASED) {
+        hide(set, halt);
         TAILQ_REMOVE(&set->released, halt, released);
         set->released_count--;
     } else {
@@ -148,12 +177,13 @@ static void open_halt(struct halt_set *set, struct halt *halt, struct parley_byt
     enter_share(set, halt, owner);
 }
 
-static void release(struct halt_set *set, struct halt *halt, int64_t seconds) {
+static void release(struct halt_set *set, struct halt *halt, struct parley_bytes value,
+                    int64_t seconds) {
     leave_state(set, halt);
     halt->state = RELEASED;
     halt->released_seconds = seconds;
-    drop_value(halt);
     TAILQ_INSERT_TAIL(&set->released, halt, released);
+    show(set, halt, value);
     if (++set->released_count > HALTS_RELEASED_MAX) {
         drop(set, TAILQ_FIRST(&set->released));
     }
@@ -321,7 +351,7 @@ static void take(struct halt_set *set, const char *key, struct parley_bytes valu
     if (!says.is_released) {
         open_halt(set, halt, value, says.owner);
     } else if (halt->state != RELEASED) {
-        release(set, halt, seconds);
+        release(set, halt, value, seconds);
     }
 }
 
@@ -391,6 +421,20 @@ void halt_set_each(struct halt_set *set, const char *conversation,
         (void)each_of_chain(set, chain_of(conversation), conversation, each, context);
     } else {
         for (size_t i = 0; i < CHAIN_COUNT && each_of_chain(set, i, NULL, each, context); i++) {
+        }
+    }
+    pthread_mutex_unlock(&set->mutex);
+}
+
+void halt_set_each_released(struct halt_set *set, const char *conversation,
+                            bool (*each)(void *context, const char *key, struct parley_bytes value),
+                            void *context) {
+    pthread_mutex_lock(&set->mutex);
+    struct halt *halt = TAILQ_LAST(&set->released, halt_queue);
+    for (; halt != NULL && halt->is_shown; halt = TAILQ_PREV(halt, halt_queue, released)) {
+        if ((conversation == NULL || is_of(halt, conversation)) &&
+            !each(context, halt->key, halt->value)) {
+            break;
         }
     }
     pthread_mutex_unlock(&set->mutex);

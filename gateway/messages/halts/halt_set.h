@@ -26,6 +26,7 @@ enum {
     HALTS_OPEN_MAX = 32768,               /* more cannot be latched */
     HALTS_SHARE_MAX = HALTS_OPEN_MAX / 4, /* nor more of one sender (halt_value_owner) */
     HALTS_RELEASED_MAX = 65536, /* of more, the oldest are forgotten, and halt again if repeated */
+    HALTS_RELEASED_SHOWN = 100, /* of these, the last released, the values are kept, too */
 };
 
 /* `protocol`: its name, for the log; borrowed. */
@@ -99,6 +100,10 @@ enum halt_room halt_set_room(struct halt_set *set);
 void halt_set_each(struct halt_set *set, const char *conversation,
                    bool (*each)(void *context, const char *key, struct parley_bytes value),
                    void *context);
+/* The same with those of the last HALTS_RELEASED_SHOWN that were released, the newest first. */
+void halt_set_each_released(struct halt_set *set, const char *conversation,
+                            bool (*each)(void *context, const char *key, struct parley_bytes value),
+                            void *context);
 /* Forgets a halt that was released before that time, and gives its key, so that it can be purged
  * from the bucket.  Returns: false: there is none. */
 bool halt_set_expire(struct halt_set *set, int64_t before_seconds, char out[HALT_KEY_LENGTH + 1]);

@@ -84,6 +84,7 @@ void halt_value_write(const struct halt_value *value, struct parley_buffer *out)
     write_member(out, "at", value->at, TEXT_MAX_SHOWN);
     parley_buffer_text(out, value->is_invalid ? ",\"invalid\":true" : "");
     write_member(out, "released_by", value->released_by, TEXT_MAX_SHOWN);
+    write_member(out, "released_principal", value->released_principal, TEXT_MAX_SHOWN);
     write_member(out, "reason", value->reason, NAME_MAX_SHOWN);
     write_member(out, "released_at", value->released_at, TEXT_MAX_SHOWN);
     parley_buffer_char(out, '}');
@@ -124,6 +125,7 @@ enum parley_status halt_value_read(struct parley_bytes text, struct parley_arena
                                        {"why", &out->why},
                                        {"at", &out->at},
                                        {"released_by", &out->released_by},
+                                       {"released_principal", &out->released_principal},
                                        {"reason", &out->reason},
                                        {"released_at", &out->released_at},
                                        {.name = NULL}};

@@ -32,6 +32,8 @@ struct halt_value {
     struct parley_bytes principal;       /* whose token it was sent with */
     bool is_invalid;                     /* the message broke a rule; not read back */
     struct parley_bytes released_by, reason, released_at;
+    struct parley_bytes
+        released_principal; /* the token of who released it, if that named another */
 };
 
 /* It is JSON, an object. */

@@ -11,14 +11,17 @@ struct halts_query {
     const char *kind, *name; /* of halts->kinds; NULL: of all conversations */
     const char *by;          /* halt_value_is_by; NULL: of all senders */
     bool is_all;             /* only for a release, which must say so */
-    const char *reason;      /* only of a release */
+    bool is_released;        /* only of a list: those that were released last instead */
+    const char *reason;      /* only of a release, and: */
+    const char *released_by; /* the person who releases; NULL: not said */
 };
 
 /* Returns: whether the query is valid; if not, the request is answered. */
 bool halts_query_read(struct http_request *request, const struct parley_protocol *protocol,
                       bool is_release, struct halts_query *out);
 
-/* Calls `each` with the halts that the query chooses, as halt_set_each. */
+/* Calls `each` with the halts that the query chooses, as halt_set_each or halt_set_each_released.
+ */
 void halts_query_each(const struct halts_query *query, struct halt_set *set,
                       bool (*each)(void *context, const char *key, struct parley_bytes value),
                       void *context);
