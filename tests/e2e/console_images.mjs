@@ -7,8 +7,8 @@ import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { chromium } from 'playwright-core';
 import { openPage, PAGES, TITLES } from './lib/console.mjs';
-import { block, review } from './lib/halts.mjs';
-import { get, post, send } from './lib/http.mjs';
+import { block, review, safe } from './lib/halts.mjs';
+import { get, post, request, send } from './lib/http.mjs';
 import { startParley } from './lib/parley.mjs';
 import { heartbeat, sendTask, taskRequest } from './lib/roundtable.mjs';
 import { brokenClaim } from './lib/vlp.mjs';
@@ -33,7 +33,9 @@ async function fill(server) {
       await changeTask(server, json.task.id, 'extend', { agent: 'galahad' });
     }
   }
-  await send(server, { ...block('S-7'), sender: 'Guard' });
+  for (const halted of ['S-6', 'S-7']) await send(server, { ...block(halted), sender: 'Guard' });
+  await send(server, { ...safe('S-7'), sender: 'Ada' }); // is refused
+  await request(server, 'DELETE', '/v1/vlp/halts?session=S-6&reason=It%20was%20a%20test.&released_by=Grace');
   await send(server, { ...review('S-8'), sender: 'Ada', content: 'Three sources agree; please look at the third.' });
   await send(server, brokenClaim());
 }
@@ -56,6 +58,10 @@ const SHOWN = {
   },
   async work(page) {
     await page.getByRole('button', { name: 'security.briefing' }).first().click();
+  },
+  async decide(page) {
+    await page.getByText('Decided lately').click();
+    await page.getByRole('cell', { name: 'It was a test.' }).waitFor();
   },
   async stories(page) {
     await page.getByText('brenner.kickoff').click();
