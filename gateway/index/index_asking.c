@@ -164,12 +164,21 @@ static void write_since(struct index_asking *asking) {
 }
 
 /* With places, what precedes the end is written with the items. */
-void index_list_end(struct index_asking *asking, const char *next) {
+void index_list_end_with(struct index_asking *asking, const char *next,
+                         const struct parley_buffer *members) {
     if (asking->places != NULL) {
         snprintf(asking->places->next, INDEX_CURSOR_SIZE, "%s", next != NULL ? next : "");
     } else {
         index_list_next(asking->out, asking->question->is_lines, asking->item_count, next);
     }
     write_since(asking);
+    if (members != NULL) {
+        parley_buffer_append(asking->out, parley_buffer_bytes(members));
+        asking->out->has_failed = asking->out->has_failed || members->has_failed;
+    }
     parley_buffer_text(asking->out, "}\n");
+}
+
+void index_list_end(struct index_asking *asking, const char *next) {
+    index_list_end_with(asking, next, NULL);
 }

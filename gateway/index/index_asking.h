@@ -41,6 +41,9 @@ void index_item_begin(struct index_asking *asking);
 void index_item_end(struct index_asking *asking);
 /* Ends the list. `next` NULL: there is no more. */
 void index_list_end(struct index_asking *asking, const char *next);
+/* The same, with members beside the items: `,"name":value` each. */
+void index_list_end_with(struct index_asking *asking, const char *next,
+                         const struct parley_buffer *members);
 
 /* NULL: it failed, and asking->answered says so.  Owns: the caller finalizes it. */
 sqlite3_stmt *index_prepare(struct index_asking *asking, const char *sql);

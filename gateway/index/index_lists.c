@@ -341,6 +341,18 @@ static void on_again(struct reactor_timer *timer) {
 
 /* ---- parameters ---- */
 
+/* Whether messages of the protocol lie in that stream. */
+static bool is_stream_of(const struct jetstream *jetstream, unsigned protocol,
+                         struct parley_bytes stream) {
+    const struct jetstream_place *at;
+    for (size_t i = 0; (at = jetstream_place_at(jetstream, protocol, i)) != NULL; i++) {
+        if (at->families != 0 && parley_bytes_equal(stream, parley_bytes_of(at->stream))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool read_time(const char *value, int64_t *out_ms) {
     double seconds;
     if (!text_unix_time(parley_bytes_of(value), &seconds)) {
@@ -388,6 +400,30 @@ static bool set_option(void *context, size_t number, const char *value) {
     }
 }
 
+/* A stream of another protocol is never part of this list, however long one waits.  Returns: false:
+ * it is answered. */
+static bool check_after(const struct question *question, struct http_request *request) {
+    const struct index_question *asked = &question->asked;
+    const struct jetstream *jetstream = question->lists->fetcher.jetstream;
+    const struct parley_bytes stream = asked->after.stream;
+    if (asked->values[INDEX_AFTER] == NULL || !jetstream_can_read(jetstream)) {
+        return true;
+    }
+    for (unsigned i = 0; parley_protocols[i] != NULL; i++) {
+        if ((asked->readable >> i & 1) != 0 && is_stream_of(jetstream, i, stream)) {
+            return true;
+        }
+    }
+    problem_respond_format(
+        request, PROBLEM_INVALID_PARAMETER,
+        "The query option `after` names the stream `%.*s`, which has no messages "
+        "of this list. Give STREAM:SEQUENCE of a receipt of %s.",
+        (int)stream.length, stream.data,
+        asked->view->is_of_all ? "a protocol that you may read"
+                               : parley_protocols[asked->protocol]->title);
+    return false;
+}
+
 /* Returns: false: it is answered. */
 static bool read_options(struct question *question, struct http_request *request) {
     struct index_question *asked = &question->asked;
@@ -404,7 +440,7 @@ static bool read_options(struct question *question, struct http_request *request
                                "The query option `%s` is required.", required);
         return false;
     }
-    return true;
+    return check_after(question, request);
 }
 
 /* Returns: false: it is answered. */
@@ -457,6 +493,20 @@ static bool has_index(const struct index_lists *lists, struct http_request *requ
     return lists->service != NULL;
 }
 
+/* Whether the protocol has the view; else it is answered. */
+static bool is_of(const struct index_view *view, const struct parley_protocol *protocol,
+                  struct http_request *request) {
+    const bool is_there = protocol == NULL || index_view_is_of(view, protocol);
+    if (!is_there) {
+        problem_respond_format(
+            request, PROBLEM_NOT_FOUND,
+            "Messages of %s make no such list. /v1/protocols/%s names those that "
+            "they make, as `views`.",
+            protocol->title, protocol->name);
+    }
+    return is_there;
+}
+
 static void place_protocol(struct index_question *asked, const struct parley_protocol *protocol,
                            uint64_t readable) {
     asked->readable = readable;
@@ -498,7 +548,7 @@ static struct question *create(struct index_lists *lists, struct http_request *r
 void index_lists_serve(struct index_lists *lists, struct http_request *request,
                        const struct index_view *view, const struct parley_protocol *protocol,
                        uint64_t readable, const char *own) {
-    if (!has_index(lists, request) || !enter(lists, request)) {
+    if (!is_of(view, protocol, request) || !has_index(lists, request) || !enter(lists, request)) {
         return;
     }
     struct question *question = create(lists, request, view, protocol, readable, own);
@@ -520,18 +570,14 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
 static bool has_stream(const struct question *question, struct http_request *request) {
     const struct jetstream *jetstream = question->lists->fetcher.jetstream;
     const struct parley_bytes wanted = question->asked.place.stream;
-    const struct jetstream_place *at;
     if (!jetstream_can_read(jetstream)) {
         const char *trouble = jetstream_trouble(jetstream);
         problem_respond_format(request, PROBLEM_BUS_UNAVAILABLE, "%s.",
                                trouble != NULL ? trouble : "NATS cannot be read now");
         return false;
     }
-    for (size_t i = 0; (at = jetstream_place_at(jetstream, question->asked.protocol, i)) != NULL;
-         i++) {
-        if (at->families != 0 && parley_bytes_equal(wanted, parley_bytes_of(at->stream))) {
-            return true;
-        }
+    if (is_stream_of(jetstream, question->asked.protocol, wanted)) {
+        return true;
     }
     problem_respond_format(request, PROBLEM_NOT_FOUND,
                            "No messages of %s lie in a stream of that name.",

@@ -75,7 +75,19 @@ static const struct parley_option_help of_trace[] = {
     ROW_ID("The id of a message, or of a thread, from which the trace begins."), ROW_AFTER,
     ROW_WAIT, ROW_END};
 
+static const struct parley_option_help of_chain[] = {
+    ROW_ID("The id of the message whose ledger it is."),
+    {"session", "Of several messages with the id, only those of this session.", A_TEXT, TEXT},
+    {"sender", "Of several messages with the id, only those of this sender.", A_TEXT, TEXT},
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
+
+static bool has_ledger(const struct parley_protocol *protocol) {
+    return protocol->index != NULL && protocol->index->has_ledger;
+}
 
 const struct index_view index_views[] = {
     {.name = "messages",
@@ -101,6 +113,12 @@ const struct index_view index_views[] = {
      .required = "id",
      .statements = index_trace_statements,
      .write = index_trace_write},
+    {.name = "chain",
+     .is_of = has_ledger,
+     .options = of_chain,
+     .required = "id",
+     .statements = index_chain_statements,
+     .write = index_chain_write},
     {.name = NULL},
 };
 
@@ -110,6 +128,10 @@ const struct index_view *index_view_find(const char *name) {
         view++;
     }
     return view->name != NULL ? view : NULL;
+}
+
+bool index_view_is_of(const struct index_view *view, const struct parley_protocol *protocol) {
+    return view->is_of == NULL || view->is_of(protocol);
 }
 
 enum index_option index_option_of(const char *name) {
@@ -129,6 +151,7 @@ enum index_option index_option_of(const char *name) {
         [INDEX_AFTER] = "after",
         [INDEX_WAIT] = "wait",
         [INDEX_DATA] = "data",
+        [INDEX_SESSION] = "session",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

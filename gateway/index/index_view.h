@@ -31,6 +31,7 @@ enum index_option {
     INDEX_AFTER,
     INDEX_WAIT,
     INDEX_DATA,
+    INDEX_SESSION,
     INDEX_OPTION_COUNT
 };
 
@@ -66,6 +67,8 @@ struct index_view {
     const char *name; /* the last part of its address */
     bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
     bool is_of_one; /* what the index adds to a message, at /v1/PROTOCOL/messages/STREAM:SEQUENCE */
+    /* Whether messages of the protocol make such a list; NULL: of each do. */
+    bool (*is_of)(const struct parley_protocol *protocol);
     const struct parley_option_help *options; /* its parameters; name NULL ends them */
     const char *required;                     /* one of them that must be given; NULL: none */
     const char *const *statements;            /* all that it asks, NULL-terminated */
@@ -75,6 +78,7 @@ struct index_view {
 /* Ends with a NULL name. */
 extern const struct index_view index_views[];
 const struct index_view *index_view_find(const char *name);
+bool index_view_is_of(const struct index_view *view, const struct parley_protocol *protocol);
 /* The number of a parameter by its name; INDEX_OPTION_COUNT: there is none. */
 enum index_option index_option_of(const char *name);
 

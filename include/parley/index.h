@@ -23,6 +23,14 @@ struct parley_message;
 struct parley_index_relation {
     const char *name; /* "answers": a word, unique in its protocol */
     bool is_label;    /* what it names is a word such as a keyword, not a message */
+    /* Bit I: it is meant for messages of types[I]; 0: for any. */
+    uint32_t target_types;
+    /* What it says of the message that it names, for a ledger. */
+    enum parley_index_effect {
+        PARLEY_INDEX_REFERS,
+        PARLEY_INDEX_SUPPORTS,
+        PARLEY_INDEX_CORRECTS
+    } effect;
 };
 
 struct parley_index_reference {
@@ -47,6 +55,7 @@ struct parley_index_kind {
     const struct parley_index_relation *relations; /* name NULL ends them */
     /* Bit I: of messages of types[I] only the agent's last counts. */
     uint32_t passing_types;
+    bool has_ledger; /* its references make one: what supports, answers and corrects a message */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);

@@ -12,9 +12,11 @@
 enum relation { SUPPORTS, ANSWERS, CORRECTS, REFERS, KEYWORD };
 
 static const struct parley_index_relation relations[] = {
-    [SUPPORTS] = {.name = "supports", .is_label = false},
-    [ANSWERS] = {.name = "answers", .is_label = false},
-    [CORRECTS] = {.name = "corrects", .is_label = false},
+    [SUPPORTS] = {.name = "supports",
+                  .target_types = PARLEY_TYPE_BIT(VLP_CLAIM),
+                  .effect = PARLEY_INDEX_SUPPORTS},
+    [ANSWERS] = {.name = "answers", .target_types = PARLEY_TYPE_BIT(VLP_QUERY)},
+    [CORRECTS] = {.name = "corrects", .effect = PARLEY_INDEX_CORRECTS},
     [REFERS] = {.name = "refers", .is_label = false},
     [KEYWORD] = {.name = "keyword", .is_label = true},
     {.name = NULL, .is_label = false},
@@ -38,4 +40,5 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     return json_index_read(message, rows, out);
 }
 
-const struct parley_index_kind vlp_index = {.relations = relations, .read = read};
+const struct parley_index_kind vlp_index = {
+    .relations = relations, .has_ledger = true, .read = read};

@@ -44,7 +44,7 @@ describe('without an index', () => {
   const its = useParley();
 
   it('lists say that there is none', async () => {
-    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/trace?id=x']) {
+    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/trace?id=x']) {
       assertProblem(await get(its.parley, path), 404, 'no-index');
     }
   });
@@ -170,6 +170,13 @@ describe('an index', () => {
       assertProblem(refused, 400, 'invalid-parameter');
       assert.match(refused.json.detail, /STREAM:SEQUENCE/);
     }
+    for (const place of ['BRENNER:1', 'NOPE:1', 'BRENNER:2026-01-01T00:00:00Z:7']) {
+      const refused = await get(server, `/v1/vlp/messages?after=${place}`);
+      assertProblem(refused, 400, 'invalid-parameter');
+      assert.match(refused.json.detail, /STREAM:SEQUENCE of a receipt of Vigilith/);
+    }
+    assertProblem(await get(server, '/v1/trace?id=x&after=NOPE:1'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/trace?id=x&after=BRENNER:999'), 503, 'index-behind');
     assertProblem(await get(server, '/v1/trace'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?after=VLP:999999'), 503, 'index-behind');
     assertProblem(await get(server, '/v1/vlp/messages', { headers: { accept: 'text/html' } }), 406, 'not-acceptable');
@@ -179,11 +186,15 @@ describe('an index', () => {
     const { views } = (await get(server, '/v1/protocols/vlp')).json;
     assert.deepEqual(views.map(({ name, address }) => [name, address]), [
       ['messages', '/v1/vlp/messages'], ['threads', '/v1/vlp/threads'], ['senders', '/v1/vlp/senders'],
+      ['chain', '/v1/vlp/chain'],
     ]);
     assert.ok(views[0].parameters.includes('refers_to'));
-    for (const { address, parameters } of views) {
-      assert.equal((await get(server, `${address}?${parameters.at(-1)}=1`)).status, 200);
+    for (const { name, address, parameters } of views) {
+      const path = `${address}?${parameters.at(-1)}=1${name === 'chain' ? '&id=x' : ''}`;
+      assert.equal((await get(server, path)).status, 200);
     }
+    const others = (await get(server, '/v1/protocols/roundtable')).json.views;
+    assert.deepEqual(others.map(({ name }) => name), ['messages', 'threads', 'senders']);
   });
 
   it('has a file that no other user may read', () => {
@@ -239,6 +250,79 @@ describe('an index', () => {
     const found = await list(server, `/v1/vlp/messages?thread=SES-after&after=${last}&${PATIENT}`);
     assert.equal(found.json.items.length, 1);
     assert.equal((await list(server, '/v1/vlp/senders')).json.items[0].count, 23);
+  });
+});
+
+describe('the ledger of a message', () => {
+  const said = (id, type, sender, refers_to, session_id) =>
+    claim({ id, type, sender, refers_to, session_id, provenance: ['a'] });
+  const messages = [
+    said('C', 'claim', 'Ann', undefined, 'S'),
+    said('E', 'evidence', 'Bob', ['C', 'nowhere'], 'T'),
+    said('K1', 'correction', 'Ann', ['C']),
+    said('K2', 'correction', 'Eve', ['C']),
+    said('K3', 'correction', 'Joe', ['C'], 'S'),
+    said('R', 'response', 'Bob', ['C']),
+    said('C', 'claim', 'Zoe', undefined, 'Z'),
+    said('E2', 'evidence', 'Zoe', ['C']),
+  ];
+  const of = ({ json }) => json.items.map((item) => [item.id, item.relation, item.of, item.state]);
+  const wanted = [
+    ['C', null, null, 'superseded'],
+    ['E', 'supports', 'VLP:1', 'stale'],
+    ['K1', 'corrects', 'VLP:1', 'superseded'],
+    ['K2', 'corrects', 'VLP:1', 'disputed'],
+    ['K3', 'corrects', 'VLP:1', 'authoritative'],
+    ['R', 'answers', 'VLP:1', null],
+  ];
+  const its = useParley({ args: ['--index', 'on'] });
+  const chain = (query) => list(its.parley, `/v1/vlp/chain?${query}&after=VLP:${messages.length}&${PATIENT}`);
+  before(() => send(its.parley, messages));
+
+  it('says what supports, corrects and answers it, and which references lead nowhere', async () => {
+    const found = await chain('id=C&sender=Ann');
+    assert.deepEqual(of(found), wanted);
+    assert.deepEqual(found.json.unresolved, [{ of: 'VLP:2', relation: 'supports', id: 'nowhere' }]);
+    assert.deepEqual(found.json.mismatched, [{ of: 'VLP:6', relation: 'answers', id: 'C', type: 'vlp.claim' }]);
+    assert.equal(found.json.ambiguous, undefined);
+    assert.deepEqual(of(await chain('id=C&session=S')), wanted);
+    assert.match(found.headers['parley-index'], /^VLP:\d+$/);
+  });
+
+  it('takes the newest of several messages with one id, and names the others', async () => {
+    const { json } = await chain('id=C');
+    assert.equal(json.ambiguous, true);
+    assert.deepEqual(json.candidates, ['VLP:7', 'VLP:1']);
+    assert.deepEqual(json.items.map(({ id, ambiguous }) => [id, ambiguous]), [['C', true], ['E2', true]]);
+  });
+
+  it('of what is not there is empty', async () => {
+    for (const query of ['id=nothing', 'id=C&sender=Nobody', 'id=C&session=none']) {
+      assert.deepEqual((await chain(query)).json.items, []);
+    }
+  });
+
+  it('comes as lines, and once', async () => {
+    const path = `/v1/vlp/chain?id=C&sender=Ann`;
+    const { text, headers } = await get(its.parley, path, { headers: { accept: NDJSON_TYPE } });
+    const read = text.trim().split('\n').map(JSON.parse);
+    assert.deepEqual(of({ json: { items: read.slice(0, -1) } }), wanted);
+    assert.equal(read.at(-1).next, null);
+    assert.equal(read.at(-1).unresolved.length, 1);
+    const again = await get(its.parley, path, { headers: { accept: NDJSON_TYPE, 'if-none-match': headers.etag } });
+    assert.deepEqual([again.status, again.text], [304, '']);
+  });
+
+  it('is refused without an id, and of protocols that have none', async () => {
+    const refused = await get(its.parley, '/v1/vlp/chain');
+    assertProblem(refused, 400, 'invalid-parameter');
+    assert.match(refused.json.detail, /`id` is required/);
+    for (const query of ['id=', 'id=C&x=1', 'id=C&limit=1', 'id=C&session=', 'id=C&after=BRENNER:1']) {
+      assertProblem(await get(its.parley, `/v1/vlp/chain?${query}`), 400, 'invalid-parameter');
+    }
+    for (const protocol of ['roundtable', 'supervisor', 'brenner', 'nope']) {
+      assertProblem(await get(its.parley, `/v1/${protocol}/chain?id=C`), 404, 'not-found');
+    }
   });
 });
 

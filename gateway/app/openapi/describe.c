@@ -111,7 +111,7 @@ static void append_views(struct parley_buffer *out, const struct parley_protocol
     const char *between = "";
     parley_buffer_text(out, ",\"views\":[");
     for (const struct index_view *view = index_views; view->name != NULL; view++) {
-        if (view->is_of_all || view->is_of_one) {
+        if (view->is_of_all || view->is_of_one || !index_view_is_of(view, protocol)) {
             continue;
         }
         parley_buffer_format(out, "%s{\"name\":\"%s\",\"address\":\"/v1/%s/%s\",\"parameters\":[",

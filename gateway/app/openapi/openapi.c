@@ -456,7 +456,7 @@ static void write_path(struct json_writer *json, const struct contract_route *ro
     json_close(json, '}');
 }
 
-/* Not all protocols have agents, checkpoints or work, or halt conversations. */
+/* Not all protocols have agents, checkpoints or work, halt conversations, or make all lists. */
 static bool is_of(const struct contract_route *route, const struct parley_protocol *protocol) {
     switch (route->operation->kind) {
     case OPERATION_AGENTS:
@@ -479,6 +479,8 @@ static bool is_of(const struct contract_route *route, const struct parley_protoc
     case OPERATION_NEXT_TASK:
     case OPERATION_CHANGE_TASK:
         return protocol->tasks != NULL;
+    case OPERATION_VIEW:
+        return index_view_is_of(index_view_find(route->operation->view), protocol);
     default:
         return true;
     }

@@ -236,6 +236,12 @@ const struct operation operation_trace =
          "order in which they were stored.",
          "The messages.", "IndexedMessageList", "IndexedMessageLine");
 
+const struct operation operation_chain =
+    VIEW("chain", "chain", "The ledger of a message",
+         "What supports, answers, corrects or names it, and what does so with these: at most 1,000 "
+         "messages and 64 steps. A message precedes what refers to it.",
+         "The messages; and the references that lead nowhere.", "ChainList", "ChainLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",
