@@ -96,7 +96,7 @@ enum parley_status board_settle(struct board *board, struct work *work) {
 static enum parley_status take_in(struct board *board, const struct bucket_entry *entry) {
     struct parley_bytes id;
     enum parley_task_fact fact;
-    if (!board->kind->key(entry->key, &id, &fact)) {
+    if (notes_take_in(board, entry) || !board->kind->key(entry->key, &id, &fact)) {
         return PARLEY_OK;
     }
     struct work *work = works_find(board, id);
@@ -288,6 +288,7 @@ enum parley_status board_begin(struct board *board, struct reactor *reactor,
         board->jetstream = jetstream;
         status = open_watch(board);
         board->reactor = status == PARLEY_OK ? reactor : NULL;
+        board->may_note = status == PARLEY_OK;
     }
     pthread_mutex_unlock(&board->lock);
     return status;
@@ -296,12 +297,14 @@ enum parley_status board_begin(struct board *board, struct reactor *reactor,
 void board_end(struct board *board, const struct reactor *reactor) {
     pthread_mutex_lock(&board->lock);
     const bool is_own = board->reactor == reactor;
+    board->may_note = board->may_note && !is_own;
     pthread_mutex_unlock(&board->lock);
     if (is_own) {
         bucket_watch_close(board->watch);
         board->watch = NULL;
         reactor_timer_clear(board->reactor, &board->again);
         reactor_timer_clear(board->reactor, &board->due_timer);
+        reactor_timer_clear(board->reactor, &board->note_timer);
     }
 }
 
@@ -334,12 +337,15 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     board->priority_count = (unsigned)count_priorities(protocol);
     board->again.fire = on_again;
     board->due_timer.fire = due_on_timer;
+    board->note_timer.fire = notes_on_timer;
     randombytes_buf(board->secret, sizeof board->secret);
     parley_arena_init(&board->arena, READ_BYTES_MAX);
     TAILQ_INIT(&board->all);
     TAILQ_INIT(&board->closed);
     TAILQ_INIT(&board->spent);
     TAILQ_INIT(&board->waiters);
+    TAILQ_INIT(&board->notes_ready);
+    TAILQ_INIT(&board->notes_resting);
     for (size_t i = 0; i < BOARD_PRIORITIES_MAX; i++) {
         TAILQ_INIT(&board->open[i]);
     }

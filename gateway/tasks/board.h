@@ -82,6 +82,11 @@ void board_on_kept_from(void *context, uint64_t first_sequence);
  * key for the same message. For fact_store_on_written, with the board as its context. */
 void board_on_written(void *context, const struct bucket_entry *entry);
 
+/* Keeps what is noted of a task, for those who look, and writes the key of the note: at most every
+ * 5 s for each task, the last one of that time. For fact_store_on_noted, with the board as its
+ * context. Of a task that is not known here nothing is kept. */
+void board_on_noted(void *context, const struct bucket_entry *entry);
+
 /* Finds the last turn of a task that is known here, for fact_store_on_series, with the board as its
  * context. */
 uint64_t board_last_turn(void *context, struct parley_bytes series,
@@ -198,6 +203,9 @@ struct board_names {
     const struct parley_bytes *items;
     size_t count;
 };
+
+/* Appends what was noted of a task last, as an object; nothing if that is not known here. */
+void board_progress(struct board *board, struct parley_bytes id, struct parley_buffer *out);
 
 /* Work that has one of each is chosen.  Owns: everything is borrowed. */
 struct board_filter {

@@ -29,7 +29,14 @@ static struct parley_bytes priority_name(const struct parley_protocol *protocol,
                               : (struct parley_bytes){0};
 }
 
-/* Whether a claim lost, and what was said of progress, the keys do not say. */
+static void write_object(const char *member, struct parley_bytes object,
+                         struct parley_buffer *out) {
+    parley_buffer_format(out, "\"%s\":", member);
+    parley_buffer_append(out, object.data != NULL ? object : PARLEY_BYTES("null"));
+    parley_buffer_char(out, ',');
+}
+
+/* Whether a claim lost the keys do not say. */
 void board_item_write(const struct parley_protocol *protocol, const struct parley_task *work,
                       struct parley_buffer *out) {
     write_text("id", work->id, out);
@@ -47,6 +54,7 @@ void board_item_write(const struct parley_protocol *protocol, const struct parle
     write_text("until", work->until, out);
     parley_buffer_format(out, "\"lapsed\":%s,", work->has_lapsed ? "true" : "false");
     write_text("not_before", work->not_before, out);
+    write_object("progress", work->progress, out);
     write_text("ended_at", work->ended_at, out);
     write_text("error", work->error, out);
     parley_buffer_format(out, "\"retryable\":%s,",

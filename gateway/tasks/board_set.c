@@ -177,6 +177,7 @@ void works_remove(struct board *board, struct work *work) {
     leave_retries(work);
     moments_remove(board, work);
     leave_phase(board, work);
+    notes_forget(board, work);
     TAILQ_REMOVE(&board->all, work, age_link);
     board->work_count--;
     board->bytes -= work->bytes;
@@ -229,7 +230,9 @@ enum parley_status works_read(struct board *board, const struct work *work, int6
         facts[i] = (struct parley_bytes){work->facts[i], work->lengths[i]};
     }
     parley_arena_reset(&board->arena);
-    return board->kind->read(parley_bytes_of(work->id), facts, now_ms, &board->arena, out);
+    PARLEY_TRY(board->kind->read(parley_bytes_of(work->id), facts, now_ms, &board->arena, out));
+    out->progress = parley_bytes_of(work->note != NULL ? work->note->shown : NULL);
+    return PARLEY_OK;
 }
 
 /* Returns: PARLEY_E_MEMORY. */
@@ -245,6 +248,7 @@ static void count_bytes(struct board *board, struct work *work) {
     for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         work->bytes += work->lengths[i];
     }
+    work->bytes += work->note != NULL ? work->note->bytes : 0;
     work->bytes += (work->task != NULL ? strlen(work->task) + 1 : 0) +
                    (work->to != NULL ? strlen(work->to) + 1 : 0);
     board->bytes += work->bytes;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_due.c the
- * work that opens later, board_moments.c what happens by the clock alone, board.c reads entries,
- * board_take.c matches work and wishes, board_list.c answers questions. Private to board_*.c; all
- * of it under the lock. */
+/* The data of a board. board_words.c compares texts, board_set.c keeps the lists, board_notes.c
+ * what is noted of work, board_due.c the work that opens later, board_moments.c what happens by the
+ * clock alone, board.c reads entries, board_take.c matches work and wishes, board_list.c answers
+ * questions. Private to board_*.c; all of it under the lock. */
 
 #include <pthread.h>
 #include <sys/queue.h>
@@ -57,6 +57,7 @@ struct work {
     enum parley_task_moment moment_kind; /* … this is none */
     uint64_t moment_turn;                /* the last turn, when it was put there */
     uint64_t retry_of;            /* hash of the id of the work that it tries again; 0 for none */
+    struct note *note;            /* NULL: nothing was noted of it */
     LIST_ENTRY(work) retry_link;  /* of those that try something again */
     const char *state;            /* one of the kind's */
     char *task, *to;              /* NULL if it is not known, or for no agent */
@@ -68,6 +69,24 @@ struct work {
     char id[BOARD_ID_MAX];
 };
 TAILQ_HEAD(works, work);
+
+/* What was noted of a piece of work last. Its key is written at most once in some time:
+ *
+ *            ┌──── it is noted ────▶ READY ── its key is written ──▶ RESTING
+ *   QUIET ───┘                         ▲                                │
+ *     ▲                                └── it was noted meanwhile ──────┤ the time is over
+ *     └─────────────────────────────────────────────────────────────────┘ */
+struct note {
+    TAILQ_ENTRY(note) link; /* READY: those noted first, first; RESTING: those written first */
+    enum { NOTE_QUIET, NOTE_READY, NOTE_RESTING } phase;
+    struct work *work;
+    char *value;       /* to be written; NULL: the bucket has it */
+    char *shown;       /* for readers */
+    size_t bytes;      /* of both */
+    uint64_t sequence; /* of the message; 0: not known */
+    int64_t rested_ms; /* RESTING: until then, on the monotonic clock */
+};
+TAILQ_HEAD(notes, note);
 
 /* Where a stream begins, for work of which the key of the request has a sequence up to `known_to`:
  * a stream that is made again begins at 1. */
@@ -99,13 +118,16 @@ struct board {
     LIST_HEAD(, board_waiter) claimers[BOARD_CLAIM_LISTS]; /* of them, who have a claim_id */
     size_t waiter_count, reader_count; /* those with a wish and without; and without */
     struct parley_arena arena;         /* for the entry being read */
+    struct notes notes_ready, notes_resting;
+    bool may_note; /* there is a reactor that writes notes … */
+    bool is_woken; /* … and it is about to look for them */
 
     /* Belongs to the reactor that reads. */
     char *bucket;
     struct reactor *reactor; /* NULL if no reactor reads */
     struct jetstream *jetstream;
     struct bucket_watch *watch;
-    struct reactor_timer again, due_timer;
+    struct reactor_timer again, due_timer, note_timer;
 };
 
 int64_t board_now_ms(void); /* Unix time */
@@ -141,6 +163,14 @@ void works_make_room(struct board *board);
 /* Reads its facts.  Owns: valid until the next call. */
 enum parley_status works_read(struct board *board, const struct work *work, int64_t now_ms,
                               struct parley_task *out);
+
+/* ---- board_notes.c ---- */
+
+/* An entry of the bucket that may be a note.  Returns: whether it is one. */
+bool notes_take_in(struct board *board, const struct bucket_entry *entry);
+/* Before the work is freed. */
+void notes_forget(struct board *board, struct work *work);
+void notes_on_timer(struct reactor_timer *timer);
 
 /* ---- board_due.c ---- */
 

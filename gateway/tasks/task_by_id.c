@@ -21,6 +21,7 @@ enum {
 struct one {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
+    struct board *board;
     struct http_request *request;
     struct fact_query query;
     struct parley_arena arena;
@@ -61,14 +62,17 @@ static void write_links(const struct one *one, const struct parley_task *work,
 }
 
 static void answer(struct one *one) {
-    struct parley_buffer text;
+    struct parley_buffer text, progress;
     parley_buffer_init(&text);
+    parley_buffer_init(&progress);
+    board_progress(one->board, parley_bytes_of(one->id), &progress);
+    one->work.progress = parley_buffer_bytes(&progress);
     parley_buffer_char(&text, '{');
     board_item_write(one->protocol, &one->work, &text);
     parley_buffer_text(&text, ",\"turns\":[");
     parley_buffer_append(&text, parley_buffer_bytes(&one->story.text));
     parley_buffer_char(&text, ']');
-    text.has_failed = text.has_failed || one->story.text.has_failed;
+    text.has_failed = text.has_failed || one->story.text.has_failed || progress.has_failed;
     write_links(one, &one->work, &text);
     parley_buffer_text(&text, "}\n");
     if (!text.has_failed) {
@@ -77,6 +81,7 @@ static void answer(struct one *one) {
     } else {
         problem_respond(one->request, PROBLEM_INTERNAL, "Out of memory.");
     }
+    parley_buffer_finish(&progress);
     parley_buffer_finish(&text);
 }
 
@@ -259,8 +264,10 @@ void tasks_serve_one(struct tasks *tasks, struct http_request *request,
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
+    const struct channel *channels = tasks->gateway->configuration->channels;
     one->gateway = tasks->gateway;
     one->protocol = protocol;
+    one->board = tasks->boards[channel_find(channels, protocol) - channels];
     one->request = request;
     serve(one, id);
 }

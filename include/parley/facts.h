@@ -77,6 +77,10 @@ struct parley_decision {
     struct parley_bytes fact_members; /* of its value, each with a comma before it */
     int64_t within_seconds; /* the key is created that soon after the decision, or the facts are
                                read again, and decide anew; 0: whenever */
+    struct parley_bytes note_key;     /* overwritten now and then once the message is stored, for
+                                         people: it decides nothing, and nobody waits for it; data
+                                         NULL for none */
+    struct parley_bytes note_members; /* of its value, as fact_members */
     bool is_repeat; /* `count` is stored with it, since it does not say that itself; if JetStream
                        calls it a duplicate, it is decided on once more without values, and gets
                        the warnings of that */

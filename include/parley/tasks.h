@@ -45,8 +45,9 @@ struct parley_task {
     struct parley_bytes until;      /* RFC 3339: after it another agent may claim it */
     struct parley_bytes not_before; /* … before which no agent may, though none holds it */
     struct parley_bytes claim_id;   /* of the message by which it was claimed */
-    const char *state;              /* one of the kind's states, at the time that was given */
-    unsigned priority;              /* index into protocol->priorities */
+    struct parley_bytes progress; /* an object of write_note, which the reader of the facts adds */
+    const char *state;            /* one of the kind's states, at the time that was given */
+    unsigned priority;            /* index into protocol->priorities */
     bool has_priority, is_retryable, has_retryable;
     uint64_t turn;         /* the number of its last turn; 0: there is none */
     uint64_t attempt;      /* how often it was claimed; 0: never */
@@ -111,6 +112,12 @@ struct parley_task_kind {
     enum parley_status (*change)(const struct parley_task_change *change,
                                  struct parley_arena *arena,
                                  struct parley_decision *out) PARLEY_MUST_CHECK;
+    /* The key of a note (parley_decision.note_key) is the id in lower case, and this. */
+    const char *note_suffix;
+    /* Appends a note for readers, as an object; nothing if it cannot be read.  Returns:
+     * PARLEY_E_MEMORY. */
+    enum parley_status (*write_note)(struct parley_bytes value, struct parley_arena *arena,
+                                     struct parley_buffer *out) PARLEY_MUST_CHECK;
     /* Where the facts are in parley_route.fact_keys, or would be: each at another place. */
     unsigned char places[PARLEY_TASK_FACTS];
     /* The domain to which a task of this name belongs. */

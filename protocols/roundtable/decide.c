@@ -12,6 +12,7 @@
 #include <math.h>
 #include <strings.h>
 
+#include "progress.h"
 #include "task_decision.h"
 #include "text.h"
 
@@ -619,7 +620,10 @@ static enum parley_status decide_report(struct deciding *deciding) {
     if (is_tried_again(deciding)) {
         return try_again(deciding);
     }
-    return is_end ? end_task(deciding) : PARLEY_OK;
+    return is_end ? end_task(deciding)
+           : deciding_is_holder(deciding)
+               ? roundtable_progress_note(deciding->message, deciding->id, deciding->out)
+               : PARLEY_OK;
 }
 
 enum parley_status roundtable_decide(struct parley_message *message, struct parley_decision *out) {

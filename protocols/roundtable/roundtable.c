@@ -39,6 +39,8 @@ static const char *const fields[] = {
     [ROUNDTABLE_ERROR] = "/payload/error",
     [ROUNDTABLE_RETRYABLE] = "/payload/retryable",
     [ROUNDTABLE_RETRY_AFTER] = "/payload/retryAfterSeconds",
+    [ROUNDTABLE_PERCENT] = "/payload/percent",
+    [ROUNDTABLE_MESSAGE] = "/payload/message",
     NULL,
 };
 

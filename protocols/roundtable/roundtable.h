@@ -37,6 +37,8 @@ enum roundtable_field {
     ROUNDTABLE_ERROR,
     ROUNDTABLE_RETRYABLE,
     ROUNDTABLE_RETRY_AFTER,
+    ROUNDTABLE_PERCENT,
+    ROUNDTABLE_MESSAGE,
 };
 
 /* The rules that span messages, by their index in the table: its last ones. */

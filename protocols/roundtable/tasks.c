@@ -8,6 +8,7 @@
 #include <math.h>
 
 #include "fact.h"
+#include "progress.h"
 #include "roundtable.h"
 #include "text.h"
 #include "turn.h"
@@ -320,6 +321,8 @@ const struct parley_task_kind roundtable_tasks = {
     .domain = roundtable_domain_of,
     .change = roundtable_change,
     .write_turn = roundtable_turn_write,
+    .note_suffix = ROUNDTABLE_PROGRESS_SUFFIX,
+    .write_note = roundtable_progress_write,
     .places = {[PARLEY_TASK_REQUEST] = ROUNDTABLE_FACT_REQUEST,
                [PARLEY_TASK_CLAIM] = ROUNDTABLE_FACT_CLAIM,
                [PARLEY_TASK_TURN] = ROUNDTABLE_FACT_TURN,

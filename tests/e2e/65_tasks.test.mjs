@@ -68,6 +68,7 @@ describe('a task', () => {
       until: null,
       lapsed: false,
       not_before: null,
+      progress: null,
       ended_at: null,
       error: null,
       retryable: null,

@@ -199,6 +199,14 @@ bool fact_store_is_last(const struct fact_store *store) {
     return store->is_last;
 }
 
+void fact_store_note(const struct fact_store *store, const struct parley_decision *decision,
+                     struct parley_bytes stream, uint64_t sequence) {
+    (void)store;
+    (void)decision;
+    (void)stream;
+    (void)sequence;
+}
+
 int64_t fact_store_kept_ms(const struct fact_store *store) {
     (void)store;
     return 0;

@@ -222,7 +222,7 @@ static void test_an_item_has_every_member(void **state) {
         "\"state\":\"claimed\",\"priority\":\"high\",\"from\":\"tim\",\"to\":\"galahad\","
         "\"holder\":\"galahad\",\"requested_at\":null,\"deadline\":\"2099-01-01T00:00:00Z\","
         "\"claimed_at\":\"2026-01-01T00:00:00Z\",\"attempt\":1,\"until\":null,\"lapsed\":false,"
-        "\"not_before\":null,\"ended_at\":null,\"error\":null,"
+        "\"not_before\":null,\"progress\":null,\"ended_at\":null,\"error\":null,"
         "\"retryable\":null,\"retry_at\":null,\"contested\":null,\"retry_of\":null,\"retried_by\":"
         "null,\"seq\":{"
         "\"request\":1,"

@@ -346,6 +346,8 @@ static enum parley_status create_facts(struct worker *worker) {
                                  worker->services.tasks.boards[i]);
             fact_store_on_written(gateway->fact_stores[i], board_on_written,
                                   worker->services.tasks.boards[i]);
+            fact_store_on_noted(gateway->fact_stores[i], board_on_noted,
+                                worker->services.tasks.boards[i]);
         }
         if (worker->options.keeps_facts && channel->fact_subjects != NULL) {
             const struct fact_consumers_options options = {

@@ -50,6 +50,8 @@ void deciding_destroy(struct deciding *deciding) {
     parley_buffer_finish(&deciding->warnings);
     free(deciding->fact_key);
     free(deciding->fact_members);
+    free(deciding->note_key);
+    free(deciding->note_members);
     free(deciding);
 }
 
@@ -107,6 +109,20 @@ static void settle_decided(struct submission *submission, const struct verdict *
             : decision->detail;
     snprintf(failure.detail, sizeof failure.detail, "%.*s", (int)detail.length, detail.data);
     submission_settle_failed(submission, &failure);
+}
+
+static enum parley_status keep_note(struct deciding *deciding,
+                                    const struct parley_decision *decision) {
+    free(deciding->note_key);
+    free(deciding->note_members);
+    deciding->note_key = deciding->note_members = NULL;
+    if (decision->note_key.data == NULL) {
+        return PARLEY_OK;
+    }
+    deciding->note_key = parley_bytes_copy(decision->note_key);
+    deciding->note_members = parley_bytes_copy(decision->note_members);
+    return deciding->note_key != NULL && deciding->note_members != NULL ? PARLEY_OK
+                                                                        : PARLEY_E_MEMORY;
 }
 
 /* The texts of the decision do not outlive the message. */
@@ -383,8 +399,20 @@ static bool complete_stored(struct submission *submission, const struct duplicat
     return true;
 }
 
+static void tell_note(const struct submission *submission) {
+    const struct deciding *deciding = submission->deciding;
+    const struct parley_decision decision = {.note_key = parley_bytes_of(deciding->note_key),
+                                             .note_members =
+                                                 parley_bytes_of(deciding->note_members)};
+    fact_store_note(store_of(submission), &decision, parley_bytes_of(submission->stream),
+                    submission->sequence);
+}
+
 bool deciding_follow_ack(struct submission *submission) {
     const enum deciding_key key = submission->deciding->key;
+    if (submission->ack == SUBMISSION_FRESH && submission->deciding->note_key != NULL) {
+        tell_note(submission);
+    }
     if (submission->ack == SUBMISSION_FRESH && key != DECIDING_NO_KEY) {
         write_own_fact(submission);
         return true;
@@ -436,6 +464,7 @@ enum parley_status deciding_prepare(struct submission *submission, const struct 
     struct deciding *deciding = submission->deciding;
     PARLEY_TRY(say_count(verdict, decision, publication));
     PARLEY_TRY(keep_fact(deciding, decision));
+    PARLEY_TRY(keep_note(deciding, decision));
     note_members(submission, decision);
     return note_duplicate(deciding, verdict, decision);
 }

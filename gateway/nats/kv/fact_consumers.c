@@ -251,6 +251,10 @@ static void finish_decided(struct taken *taken) {
     } else if (decision.kind == PARLEY_DECISION_PUBLISH && decision.fact_key.data != NULL) {
         write_fact(taken, &decision);
     } else {
+        if (decision.kind == PARLEY_DECISION_PUBLISH) {
+            fact_store_note(taken->consumers->options.store, &decision,
+                            parley_bytes_of(taken->stream), taken->sequence);
+        }
         acknowledge(taken);
     }
     parley_message_reset(message);

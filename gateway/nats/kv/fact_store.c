@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <parley/message.h>
+
 #include "jetstream_codes.h"
 #include "jetstream_map.h"
 
@@ -216,6 +218,28 @@ void fact_store_share(struct fact_store *store, struct fact_ledger *ledger) {
 void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context) {
     store->written = written;
     store->written_context = context;
+}
+
+void fact_store_on_noted(struct fact_store *store, fact_entry_fn *noted, void *context) {
+    store->noted = noted;
+    store->noted_context = context;
+}
+
+void fact_store_note(const struct fact_store *store, const struct parley_decision *decision,
+                     struct parley_bytes stream, uint64_t sequence) {
+    const struct parley_decision note = {.fact_members = decision->note_members};
+    struct parley_buffer value;
+    if (store->noted == NULL || decision->note_key.data == NULL) {
+        return;
+    }
+    parley_buffer_init(&value);
+    parley_decision_write_fact(&note, stream, sequence, &value);
+    const struct bucket_entry entry = {
+        .key = decision->note_key, .value = parley_buffer_bytes(&value), .sequence = sequence};
+    if (!value.has_failed) {
+        store->noted(store->noted_context, &entry);
+    }
+    parley_buffer_finish(&value);
 }
 
 /* Writes that await their ack are no longer reported: they end with the jetstream. */

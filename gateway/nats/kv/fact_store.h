@@ -41,6 +41,12 @@ void fact_store_share(struct fact_store *store, struct fact_ledger *ledger);
  * value already, which may be another one. */
 typedef void fact_entry_fn(void *context, const struct bucket_entry *entry);
 void fact_store_on_written(struct fact_store *store, fact_entry_fn *written, void *context);
+/* Reports what is to be noted under a key (parley_decision.note_key), of a message that is stored:
+ * `sequence` is that of the message. The listener decides whether it is written, and when. */
+void fact_store_on_noted(struct fact_store *store, fact_entry_fn *noted, void *context);
+/* `decision`: its note; does nothing where it has none.  `stream`, `sequence`: of the message. */
+void fact_store_note(const struct fact_store *store, const struct parley_decision *decision,
+                     struct parley_bytes stream, uint64_t sequence);
 /* Finds the last key of a series that is known without asking: appends its value, and returns its
  * number; 1: its first key is known, and no other; 0: nothing is. Queries then ask only for those
  * after it. */

@@ -17,6 +17,8 @@ struct fact_store {
     struct fact_ledger *ledger; /* NULL if there is none */
     fact_entry_fn *written;     /* NULL if there is no listener */
     void *written_context;
+    fact_entry_fn *noted; /* likewise */
+    void *noted_context;
     fact_series_fn *series; /* NULL: no last keys are known */
     void *series_context;
     struct fact_queries line, asked, pausing;
