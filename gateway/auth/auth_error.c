@@ -7,6 +7,7 @@
 
 #include "auth_failure_log.h"
 #include "problem.h"
+#include "protected_resource.h"
 #include "limit_sender.h"
 
 enum {
@@ -20,6 +21,7 @@ struct refusals {
     const struct limits *limits;
     struct auth_failure_log attempts;
     size_t delayed_count;
+    const char *metadata_url; /* or NULL */
 };
 
 /* An answer that is still delayed. */
@@ -112,12 +114,29 @@ void refusals_destroy(struct refusals *refusals) {
     free(refusals);
 }
 
-static void respond(struct http_request *request, enum auth_error refusal, const char *fault) {
+void refusals_set_metadata(struct refusals *refusals, const char *url) {
+    refusals->metadata_url = url;
+}
+
+static void challenge(const struct refusals *refusals, struct http_request *request,
+                      enum auth_error refusal) {
+    char with_url[PROTECTED_RESOURCE_URL_MAX + 128];
+    if (refusals->metadata_url == NULL) {
+        http_header(request, "WWW-Authenticate", answers[refusal].challenge);
+        return;
+    }
+    snprintf(with_url, sizeof with_url, "%s, resource_metadata=\"%s\"", answers[refusal].challenge,
+             refusals->metadata_url);
+    http_header(request, "WWW-Authenticate", with_url);
+}
+
+static void respond(const struct refusals *refusals, struct http_request *request,
+                    enum auth_error refusal, const char *fault) {
     if (refusal == AUTH_ERROR_NO_MEMORY) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
-    http_header(request, "WWW-Authenticate", answers[refusal].challenge);
+    challenge(refusals, request, refusal);
     if (fault != NULL) {
         problem_respond_format(request, PROBLEM_UNAUTHENTICATED, "The token %s.", fault);
     } else {
@@ -129,7 +148,7 @@ static void respond(struct http_request *request, enum auth_error refusal, const
 
 static void fire(struct reactor_timer *timer) {
     struct delayed *delayed = OWNER_OF(timer, struct delayed, timer);
-    respond(delayed->request, delayed->refusal, delayed->fault);
+    respond(delayed->refusals, delayed->request, delayed->refusal, delayed->fault);
 }
 
 static void on_closed(void *state, bool is_complete) {
@@ -184,7 +203,7 @@ void refusals_answer(struct refusals *refusals, struct http_request *request,
         return;
     }
     if (is_cut || !is_attempt || !delay(refusals, request, refusal, fault)) {
-        respond(request, refusal, fault);
+        respond(refusals, request, refusal, fault);
     }
 }
 

@@ -32,6 +32,10 @@ enum parley_status refusals_create(struct reactor *reactor, const struct limits 
 /* Call it when no request waits.  NULL is allowed. */
 void refusals_destroy(struct refusals *refusals);
 
+/* From now on 401 names the metadata at this URL (protected_resource.h); NULL: none. Owns:
+ * borrowed. */
+void refusals_set_metadata(struct refusals *refusals, const char *url);
+
 /* Answers a request from its begin callback, or serves it until its answer is due.  `fault`: of a
  * JWT, as of jwt_verify; else NULL. */
 void refusals_answer(struct refusals *refusals, struct http_request *request,

@@ -64,6 +64,10 @@ enum parley_status guard_create(struct reactor *reactor, const struct limits *li
     return PARLEY_OK;
 }
 
+void guard_set_metadata(struct guard *guard, const char *url) {
+    refusals_set_metadata(guard->refusals, url);
+}
+
 void guard_destroy(struct guard *guard) {
     if (guard != NULL) {
         refusals_destroy(guard->refusals);

@@ -42,6 +42,10 @@ void guard_set_tokens(struct guard *guard, struct tokens *tokens);
  * Owns: steals the reference to `jwks`; `rules` are borrowed. */
 void guard_set_jwks(struct guard *guard, struct jwks *jwks, const struct jwt_rules *rules);
 
+/* From now on 401 names the metadata at this URL (protected_resource.h); NULL: none. Owns:
+ * borrowed. */
+void guard_set_metadata(struct guard *guard, const char *url);
+
 /* Whether the request may continue to an address with this `need` (`protocol` NULL: of none); if
  * not, it is answered, or will be.  From its begin callback. */
 bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,

@@ -7,7 +7,7 @@ import { generateKeyPairSync, sign as signBytes } from 'node:crypto';
 import { chmodSync, renameSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
-import { get, send, streamFor, validate } from './lib/http.mjs';
+import { get, post, send, streamFor, validate } from './lib/http.mjs';
 import { parley, parleyFor, serveArguments } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -56,6 +56,37 @@ const options = (file) => ['--jwks', file, '--jwt-issuer', ISSUER, '--jwt-audien
 
 describe('a JSON Web Token', { concurrency: 2 }, () => {
   const keys = Object.keys(KINDS).map((alg) => newKey(alg));
+
+  it('has its issuer named to who has none, where its audience is a URL (RFC 9728)', async (t) => {
+    const path = '/.well-known/oauth-protected-resource';
+    const { file } = keySet(...keys);
+    const resource = 'https://parley.example:8443/mcp';
+    const url = `https://parley.example:8443${path}`;
+    const server = await parleyFor(t, {
+      args: ['--jwks', file, '--jwt-issuer', ISSUER, '--jwt-audience', resource],
+    });
+    const metadata = await get(server, path);
+    assert.deepEqual([metadata.status, metadata.json], [200, {
+      resource,
+      authorization_servers: [ISSUER],
+      bearer_methods_supported: ['header'],
+      resource_name: 'parley',
+    }]);
+    const challengeOf = async (options) => {
+      const answer = await post(server, '/mcp', '{"jsonrpc":"2.0","id":1,"method":"ping"}', options);
+      assertProblem(answer, 401, 'unauthenticated');
+      return answer.headers['www-authenticate'];
+    };
+    const named = `resource_metadata="${url}"`;
+    assert.equal(await challengeOf({}), `Bearer realm="parley", ${named}`);
+    assert.equal(await challengeOf(shows(tokenOf(keys[0], { aud: 'another' }))),
+      `Bearer realm="parley", error="invalid_token", ${named}`);
+    assertAccepted(await send(server, claim(), shows(tokenOf(keys[0], { aud: resource }))));
+    const other = await parleyFor(t, { args: options(file) });
+    assertProblem(await get(other, path), 404, 'not-found');
+    const refused = await send(other, claim());
+    assert.equal(refused.headers['www-authenticate'], 'Bearer realm="parley"');
+  });
 
   it('lets in by its scopes, whichever algorithm signed it', async (t) => {
     const server = await parleyFor(t, { args: options(keySet(...keys).file) });

@@ -120,7 +120,8 @@ describe('openapi.json', () => {
       const url = concrete(path, operation) + query;
       const answer = await request(its.parley, 'OPTIONS', url);
       assert.ok(answer.headers.allow.toLowerCase().includes(method), url);
-      if (method === 'get') assert.equal((await get(its.parley, url)).status, 200, url);
+      const status = path.startsWith('/.well-known/') ? 404 : 200; // without JSON Web Tokens
+      if (method === 'get') assert.equal((await get(its.parley, url)).status, status, url);
     }
   });
 

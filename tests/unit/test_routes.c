@@ -558,7 +558,10 @@ static void check_open(struct services *services, const struct contract_route *r
 static void test_every_address_that_is_not_open_refuses_without_its_scope(void **state) {
     (void)state;
     struct jetstream jetstream = {.is_ready = true};
-    struct services services = {.gateway = {.configuration = &no_options, .jetstream = &jetstream}};
+    const struct configuration with_issuer = {.jwt_issuer = "https://issuer.example",
+                                              .jwt_audience = "https://parley.example/mcp"};
+    struct services services = {
+        .gateway = {.configuration = &with_issuer, .jetstream = &jetstream}};
     struct contract_route route;
     size_t closed_count = 0;
     for (size_t i = 0; gateway_route(i, &route); i++) {
@@ -676,6 +679,7 @@ static void test_these_addresses_and_no_others_are_open(void **state) {
                                        "/openapi.json",
                                        "/asyncapi.json",
                                        "/llms.txt",
+                                       "/.well-known/oauth-protected-resource",
                                        "/livez",
                                        "/readyz"};
     struct contract_route route;

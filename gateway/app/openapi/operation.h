@@ -85,6 +85,6 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_reviews, operation_review, operation_stream_of_all, operation_rejected, operation_mcp,
     operation_protocols, operation_protocol, operation_schema, operation_rules, operation_examples,
     operation_problem_list, operation_problem, operation_rule_list, operation_rule,
-    operation_whoami, operation_livez, operation_readyz, operation_metrics, operation_openapi,
-    operation_asyncapi, operation_guide;
+    operation_whoami, operation_resource, operation_livez, operation_readyz, operation_metrics,
+    operation_openapi, operation_asyncapi, operation_guide;
 extern const struct operation operation_artifact, operation_compiled;

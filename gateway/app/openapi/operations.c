@@ -620,6 +620,15 @@ const struct operation operation_whoami = {.id = "whoami",
                                            .answer = "Who it is, and its scopes.",
                                            .answers = ANSWERS({"application/json", "Principal"})};
 
+const struct operation operation_resource = {
+    .id = "resource",
+    .tag = "State",
+    .summary = "Who issues tokens for this server (RFC 9728)",
+    .description = "Only with `--jwks`, and where `--jwt-audience` is a URL.",
+    .answer = "The resource, and its authorization server.",
+    .answers = ANSWERS({"application/json", "ProtectedResource"}),
+    .problems = PROBLEM_BIT(PROBLEM_NOT_FOUND)};
+
 const struct operation operation_livez = {
     .id = "livez",
     .tag = "State",

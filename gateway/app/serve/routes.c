@@ -268,6 +268,12 @@ static void serve_whoami(struct services *services, struct http_request *request
     whoami_serve(services, request);
 }
 
+static void serve_resource(struct services *services, struct http_request *request,
+                           const struct variable *variable) {
+    (void)variable;
+    whoami_serve_resource(services, request);
+}
+
 static void serve_metrics(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     (void)variable;
@@ -390,6 +396,7 @@ static const struct route routes[] = {
     ROUTE("/asyncapi.json", OPEN, asyncapi, .get = serve_page, .page = DESCRIBE_ASYNCAPI),
     ROUTE("/llms.txt", OPEN, guide, .get = serve_page, .page = DESCRIBE_GUIDE),
     ROUTE("/v1/whoami", KNOWN, whoami, .get = serve_whoami),
+    ROUTE("/.well-known/oauth-protected-resource", OPEN, resource, .get = serve_resource),
     ROUTE("/livez", OPEN, livez, .get = serve_livez),
     ROUTE("/readyz", OPEN, readyz, .get = serve_readyz),
     ROUTE("/metrics", METRICS, metrics, .get = serve_metrics),

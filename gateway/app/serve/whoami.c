@@ -5,6 +5,7 @@
 #include "configuration.h"
 #include "guard.h"
 #include "problem.h"
+#include "protected_resource.h"
 #include "token_file.h"
 
 static void write_text(struct parley_buffer *out, const char *name, const char *text) {
@@ -50,5 +51,21 @@ void whoami_serve(const struct services *services, struct http_request *request)
         write_text(&body, "expires_at", until);
     }
     parley_buffer_text(&body, "}\n");
+    problem_or_json(request, &body);
+}
+
+void whoami_serve_resource(const struct services *services, struct http_request *request) {
+    const struct configuration *configuration = services->gateway.configuration;
+    const char *audience = configuration->jwt_audience;
+    char url[PROTECTED_RESOURCE_URL_MAX];
+    struct parley_buffer body;
+    if (!protected_resource_url(audience, url)) {
+        problem_respond(request, PROBLEM_NOT_FOUND,
+                        "Nobody issues JSON Web Tokens for this server, or their audience "
+                        "(`--jwt-audience`) is no URL.");
+        return;
+    }
+    parley_buffer_init(&body);
+    protected_resource_write(audience, configuration->jwt_issuer, &body);
     problem_or_json(request, &body);
 }

@@ -1,9 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* GET /v1/whoami: what the credentials of a request allow (docs/api.md#access), so that a client
- * can offer no more than that. */
+/* What a client learns of access (docs/api.md#access): GET /v1/whoami says what its credentials
+ * allow, so that it can offer no more than that, and protected resource metadata who issues some.
+ */
 
 #include "services.h"
 
 void whoami_serve(const struct services *services, struct http_request *request);
+
+void whoami_serve_resource(const struct services *services, struct http_request *request);

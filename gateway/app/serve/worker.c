@@ -11,6 +11,7 @@
 
 #include "kept_message.h"
 #include "offload.h"
+#include "protected_resource.h"
 #include "rejection.h"
 #include "repeats.h"
 #include "reviews.h"
@@ -68,6 +69,7 @@ struct worker {
     _Atomic(struct configuration *)
         next_configuration; /* owned, until it is taken; NULL for none */
     struct jwt_rules jwt_rules;
+    char metadata_url[PROTECTED_RESOURCE_URL_MAX];
     struct worker_figures figures;
     struct worker_halts halts;
     struct worker_objects objects;
@@ -408,6 +410,9 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(guard_create(gateway->reactor, worker->options.limits, &gateway->guard));
     guard_set_tokens(gateway->guard, tokens_ref(worker->options.tokens));
     guard_set_jwks(gateway->guard, jwks_ref(worker->options.jwks), &worker->jwt_rules);
+    const bool has_metadata =
+        protected_resource_url(worker->jwt_rules.audience, worker->metadata_url);
+    guard_set_metadata(gateway->guard, has_metadata ? worker->metadata_url : NULL);
     PARLEY_TRY(create_http(worker));
     PARLEY_TRY(create_jetstream(worker));
     PARLEY_TRY(create_facts(worker));
