@@ -21,17 +21,19 @@ const next = (message) => ({ ...message, id: `${++count}`.padStart(claim.id.leng
 const numbered = (number, make) => Array.from({ length: number }, make);
 const claims = (number) => numbered(number, () => `${JSON.stringify(next(claim))}\n`).join('');
 
-function mustBe200(answer) {
-  if (answer.status !== 200) throw new Error(`${answer.status} ${answer.text}`);
+function mustBe(status, answer) {
+  if (answer.status !== status) throw new Error(`${answer.status} ${answer.text}`);
   return answer;
 }
+const mustBe200 = (answer) => mustBe(200, answer);
 
 // One after another on one connection, so that each run takes the same turns of the loop.
-async function singles(server, path, type, make) {
+async function singles(server, path, type, make, status = 200) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   for (let i = 0; i < SINGLES; i++) {
-    const answer = mustBe200(await post(server, path, make(), { type, agent }));
-    if (answer.json.valid === false) throw new Error(answer.text);
+    const answer = mustBe(status, await post(server, path, make(), { type, agent }));
+    const { valid, result } = answer.json;
+    if (valid === false || result?.isError) throw new Error(answer.text);
   }
   agent.destroy();
   return SINGLES;
@@ -67,6 +69,9 @@ async function fanOut(server) {
 
 const JSON_TYPE = 'application/json';
 const oneClaim = () => JSON.stringify(next(claim));
+const unearnedClaim = () => JSON.stringify({ ...next(claim), confidence: 0.95, provenance: [] });
+const callOf = (name, args) =>
+  JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name, arguments: args } });
 
 // Each sends to `server`, and says how many messages that were. `example` gives one of those that
 // parley itself offers, as text.
@@ -75,6 +80,11 @@ export const paths = {
     singles(server, '/v1/vlp/validate', JSON_TYPE, oneClaim),
   'POST messages, one claim': (server) =>
     singles(server, '/v1/vlp/messages', JSON_TYPE, oneClaim),
+  'POST messages, a refused claim': (server) =>
+    singles(server, '/v1/vlp/messages', JSON_TYPE, unearnedClaim, 422),
+  'MCP send, one claim': (server) =>
+    singles(server, '/mcp', JSON_TYPE, () =>
+      callOf('send', { protocol: 'vlp', message: next(claim) })),
   'NDJSON validate, a claim': (server) =>
     bulk(server, '/v1/vlp/validate', NDJSON_TYPE, LINES, claims(LINES)),
   'NDJSON messages, a claim': (server) =>
