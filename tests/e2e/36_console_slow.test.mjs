@@ -255,6 +255,24 @@ describe('Stories, with an index', { ...inBrowser }, () => {
     assertNoFaults(page);
   });
 
+  it('show the ledger of a claim as a tree', async (t) => {
+    const said = (type, sender, refers_to) => claim({ type, sender, ...(refers_to && { refers_to: [refers_to] }), session_id: thread, provenance: ['it'] });
+    const thread = session();
+    const first = said('claim', 'Ann');
+    const support = said('evidence', 'Bob', first.id);
+    const correction = said('correction', 'Ann', first.id);
+    for (const message of [first, support, correction]) assertAccepted(await send(its.parley, message));
+    await until('the index has them', async () => (await get(its.parley, `/v1/vlp/chain?id=${first.id}`)).json.items?.length === 3);
+    const page = await browser.open(t, its.parley, `stories?id=${first.id}`);
+    const ledger = page.getByRole('region', { name: 'Ledger' });
+    const root = ledger.getByRole('listitem').filter({ hasText: first.id }).first();
+    await root.getByText('superseded').waitFor();
+    await root.getByRole('listitem').filter({ hasText: support.id }).getByText('stale').waitFor();
+    await root.getByRole('listitem').filter({ hasText: correction.id }).getByText('authoritative').waitFor();
+    assert.deepEqual(await findings(page), []);
+    assertNoFaults(page);
+  });
+
   it('follow an id over all that it reaches', async (t) => {
     const thread = session();
     const [first, second] = [safe(thread), claim({ type: 'evidence', session_id: thread, provenance: ['it'] })];

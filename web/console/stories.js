@@ -77,6 +77,47 @@ function Trace({ id }) {
       <span class="quiet"> ${item.id}</span></li>`)}</ol>`;
 }
 
+// ---- the ledger of a message: what supports, answers, corrects or names it ----
+
+const placeOf = ({ stream, sequence }) => `${stream}:${sequence}`;
+const BAD_STATES = { superseded: 'warning', stale: 'warning', disputed: 'error' };
+
+// A message comes before what refers to it.
+function ledgerOf(items) {
+  const nodes = new Map();
+  const roots = [];
+  for (const item of items) {
+    const node = { item, below: [] };
+    nodes.set(placeOf(item), node);
+    (nodes.get(item.of)?.below ?? roots).push(node);
+  }
+  return roots;
+}
+
+function Entry({ node, depth }) {
+  const { item, below } = node;
+  return html`<li><p>${item.relation && html`<span class="quiet">${item.relation}</span> `}<strong>${item.type.split('.').slice(1).join('.')}</strong> <span>${item.sender}</span>
+      ${' '}<a href=${`#stories${query({ id: item.id })}`}>${item.id}</a> <${When} time=${item.time} />
+      ${item.state && html` <${Chip} kind=${BAD_STATES[item.state] ?? 'is-completed'}>${item.state}<//>`}</p>
+    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Entry} key=${placeOf(one.item)} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
+}
+
+function Ledger({ protocol, address, id }) {
+  const path = `${address}${query({ id })}`;
+  const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
+  if (error?.body?.type === '/problems/no-index') return null; // the trace says so
+  if (error) return html`<${Failure} error=${error} />`;
+  if (!value?.items?.length) return null;
+  const { items, unresolved = [], mismatched = [], ambiguous, candidates = [], more } = value;
+  return html`<section aria-label="Ledger"><h2>What refers to it in ${protocol.title}</h2>
+    ${ambiguous && html`<p class="late">Several messages have this id (${candidates.join(', ')}); this is the newest.</p>`}
+    <ul class="thread">${ledgerOf(items).map((node) => html`<${Entry} key=${placeOf(node.item)} node=${node} depth=${0} />`)}</ul>
+    ${more && html`<p class="quiet">There is more than this shows.</p>`}
+    ${unresolved.length > 0 && html`<p class="late">No message has ${unresolved.map((one, i) => html`${i > 0 && ', '}<code>${one.id}</code>`)}, which is referred to.</p>`}
+    ${mismatched.length > 0 && html`<p class="late">Of the wrong type for what refers to it: ${mismatched.map((one, i) => html`${i > 0 && ', '}<code>${one.id}</code> (${one.type}, ${one.relation})`)}.</p>`}
+  </section>`;
+}
+
 function NoIndex() {
   return html`<div class="empty"><p>This server keeps no index, so conversations are found by their name alone.</p>
     <p>Start it with <code>--index on</code> to list them, and to follow an id over all protocols.</p></div>`;
@@ -94,7 +135,10 @@ export default function Stories() {
       <${Words} label="Session, task or thread" value=${thread} onChange=${(value) => change({ thread: value.trim(), id: '' })} />
       <${Words} label="Or any id" value=${id} onChange=${(value) => change({ id: value.trim(), thread: '' })} />
     </div>
-    ${id ? html`<${Trace} id=${id} />` : protocol && (thread
+    ${id ? html`${protocols.map((one) => {
+      const address = one.views?.find(({ name }) => name === 'chain')?.address;
+      return address && html`<${Ledger} key=${one.name} protocol=${one} address=${address} id=${id} />`;
+    })}<h2>All that it reaches</h2><${Trace} id=${id} />` : protocol && (thread
       ? html`<${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
       : html`<${Threads} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
 }
