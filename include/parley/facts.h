@@ -72,9 +72,14 @@ struct parley_decision {
 
     /* PUBLISH; PREPARE has the key and all of its members. */
     struct parley_bytes message_id;   /* Nats-Msg-Id that only one message can have, whatever the
-                                         Idempotency-Key is; data NULL: as route.dedupe says */
+                                         Idempotency-Key is; data NULL: as route.dedupe says. Where
+                                         one of several messages that come at once is to be stored,
+                                         it is made of what they have in common: the key alone is
+                                         created after all of them */
     struct parley_bytes fact_key;     /* created once the message is stored; data NULL for none */
-    struct parley_bytes fact_members; /* of its value, each with a comma before it */
+    struct parley_bytes fact_members; /* of its value, each with a comma before it. The value is an
+                                         object that begins with "stream" and "seq": where the
+                                         message is */
     int64_t within_seconds; /* the key is created that soon after the decision, or the facts are
                                read again, and decide anew; 0: whenever */
     struct parley_bytes note_key;     /* overwritten now and then once the message is stored, for
@@ -87,8 +92,8 @@ struct parley_decision {
     bool has_count; /* with facts->of: passed to the decision on the next message of the request */
     uint64_t count;
 
-    /* REPEATED: the first message. REFUSED: the earlier message that is the reason, if one is
-     * known. */
+    /* REPEATED: the first message. REFUSED as "id-reused": the earlier message that is the reason,
+     * if one is known; a problem of the protocol says that in `members`. */
     struct parley_bytes stream; /* data NULL: not known */
     uint64_t sequence;
     /* Of the receipt (PUBLISH, REPEATED) or the problem, each with a comma before it. */

@@ -84,6 +84,18 @@ describe('the server', () => {
     });
   }
 
+  it('stores one of several votes of an agent that come at once', async (t) => {
+    const server = await parleyFor(t);
+    const questions = Array.from({ length: 20 }, () => vote().question);
+    const statuses = await Promise.all(questions.map(async (question) => {
+      const votes = ['yes', 'no', 'perhaps'].map((choice) => send(server, { ...vote({ choice }), question }));
+      return (await Promise.all(votes)).map(({ status }) => status).sort();
+    }));
+    assert.deepEqual(statuses, questions.map(() => [200, 409, 409]));
+    const { lines } = await readStream(server, '/v1/ballot/stream?since=all&follow=false');
+    assert.deepEqual(lines.map((event) => event.data.question).sort(), [...questions].sort());
+  });
+
   it('explains the refusal on a page of its own', async (t) => {
     const server = await parleyFor(t);
     const page = await get(server, '/problems/already-voted');

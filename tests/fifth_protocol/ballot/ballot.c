@@ -164,6 +164,7 @@ static enum parley_status publish(struct parley_message *message, struct parley_
     out->fact_members = (struct parley_bytes){copy, text.length};
     out->fact_key = TEXT_JOIN(&message->arena, parley_message_text(message, QUESTION),
                               parley_message_text(message, VOTER));
+    out->message_id = out->fact_key; /* of votes at once JetStream stores one */
     parley_buffer_finish(&text);
     return copy != NULL && out->fact_key.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
