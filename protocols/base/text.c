@@ -296,13 +296,19 @@ static size_t reserved_count(struct parley_bytes text) {
 struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parley_bytes prefix,
                                         struct parley_bytes text) {
     static const char hex[] = "0123456789ABCDEF";
-    const size_t length = prefix.length + text.length + 2 * reserved_count(text);
+    const size_t reserved = reserved_count(text);
+    const size_t length = prefix.length + text.length + 2 * reserved;
     char *out = parley_arena_allocate(arena, length + 1);
     if (out == NULL) {
         return (struct parley_bytes){0};
     }
     memcpy(out, prefix.data, prefix.length);
     char *end = out + prefix.length;
+    if (reserved == 0) { /* as in most names */
+        memcpy(end, text.data, text.length);
+        end += text.length;
+        text.length = 0;
+    }
     for (size_t i = 0; i < text.length; i++) {
         const unsigned char c = (unsigned char)text.data[i];
         if (is_unreserved((char)c)) {
