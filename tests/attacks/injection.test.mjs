@@ -78,7 +78,7 @@ const HEADERS =
   /^(nats-msg-id|parley-digest|traceparent|ce-(specversion|id|source|type|time))$/i;
 const TOKEN = /^[\x21-\x7e]+$/;
 
-const KEY = /^\$KV\.parley_(tasks\.[0-9a-f-]{36}(\.claim|\.end)?|halts\.[0-9a-f]+\.[0-9a-f]+)$/;
+const KEY = /^\$KV\.parley_(tasks\.[0-9a-f-]{36}(\.claim|\.end|\.progress)?|halts\.[0-9a-f]+\.[0-9a-f]+)$/;
 
 function assertHarmless({ subject, headers }, protocol) {
   const [first, ...tokens] = subject.split('.');

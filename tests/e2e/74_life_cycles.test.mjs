@@ -4,7 +4,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
-import { Tally, closeWorld, openWorld, runPhase } from './lib/life_cycles.mjs';
+import { Tally, closeWorld, faultsOf, openWorld, runPhase } from './lib/life_cycles.mjs';
 import { LEAVING } from './lib/life_endings.mjs';
 import { PHASES } from './lib/life_phases.mjs';
 
@@ -23,6 +23,6 @@ describe(`requests whose clients leave (${Object.keys(LEAVING).join(', ')})`, ()
   it('were in each phase, and each operation was in as many as it has', (t) => {
     t.diagnostic(tally.text(world.operations, PHASES, LEAVING));
     assert.deepEqual(tally.missing(world.operations, PHASES, LEAVING), []);
-    assert.deepEqual(world.server.faults(), []);
+    assert.deepEqual(faultsOf(world), []);
   });
 });

@@ -321,3 +321,8 @@ export async function stopIn(world, phase, endings) {
   await closeWorld(world);
   return `${cells.length} requests`;
 }
+
+// What the server complains of. That JetStream does not answer is not among it: phases hold its
+// answers, and on a busy machine for longer than the server is patient.
+export const faultsOf = (world) =>
+  world.server.faults().filter((line) => !line.includes('but JetStream does not answer'));
