@@ -2,6 +2,9 @@
 
 #include "json_fields.h"
 
+#include <stddef.h>
+#include <string.h>
+
 #include "json_reader.h"
 
 struct reading {
@@ -12,19 +15,33 @@ struct reading {
     bool is_inside, is_repeated, is_object;
 };
 
-/* The end of the value that begins at `at`, in a text that has no fault. */
+/* The end of the string whose opening quote is at `at`, in a text that has no fault. */
+static size_t end_of_string(struct parley_bytes text, size_t at) {
+    const char *const begin = text.data + at + 1, *const end = text.data + text.length;
+    const char *from = begin, *quote;
+    while ((quote = memchr(from, '"', (size_t)(end - from))) != NULL) {
+        size_t slashes = 0;
+        while (quote - slashes > begin && quote[-1 - (ptrdiff_t)slashes] == '\\') {
+            slashes++;
+        }
+        if (slashes % 2 == 0) {
+            return (size_t)(quote - text.data) + 1;
+        }
+        from = quote + 1;
+    }
+    return text.length;
+}
+
+/* The end of the value that begins at `at`, likewise. */
 static size_t end_of(struct parley_bytes text, size_t at) {
     size_t depth = 0;
-    bool is_string = false;
     for (size_t i = at; i < text.length; i++) {
         const char c = text.data[i];
-        if (is_string) {
-            i += c == '\\' ? 1 : 0;
-            is_string = c != '"';
-        } else if (c == '"') {
-            is_string = true;
+        if (c == '"') {
+            i = end_of_string(text, i) - 1;
         } else if (c == '{' || c == '[') {
             depth++;
+            continue;
         } else if (c == '}' || c == ']') {
             if (depth == 0) {
                 return i;
@@ -35,7 +52,7 @@ static size_t end_of(struct parley_bytes text, size_t at) {
         } else {
             continue;
         }
-        if (depth == 0 && !is_string) {
+        if (depth == 0) {
             return i + 1;
         }
     }
