@@ -8,38 +8,30 @@
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 
-const keyOf = (token) => token.replaceAll('~1', '/').replaceAll('~0', '~');
-
 // The object that has the value at a JSON Pointer, and its key there.
 function placeOf(message, pointer) {
-  const keys = pointer.split('/').slice(1).map(keyOf);
+  const keys = pointer.split('/').slice(1).map((key) => key.replaceAll('~1', '/').replaceAll('~0', '~'));
   return [keys.slice(0, -1).reduce((value, key) => value?.[key], message), keys.at(-1)];
 }
 
 // RFC 6902, as far as fixes have it.
 function apply(message, { op, from, path, value }) {
   const [target, key] = placeOf(message, path);
-  if (op === 'move') {
-    const [source, old] = placeOf(message, from);
-    target[key] = source[old];
-    delete source[old];
-  } else {
-    target[key] = value;
-  }
+  const [source, old] = op === 'move' ? placeOf(message, from) : [];
+  target[key] = source ? source[old] : value;
+  if (source) delete source[old];
 }
 
 // Of a text within the message, in bytes.
-function edit(message, path, { offset, delete: count, insert }) {
-  const [target, key] = placeOf(message, path);
+function edit(target, key, { offset, delete: count, insert }) {
   const text = Buffer.from(target[key]);
-  const parts = [text.subarray(0, offset), Buffer.from(insert), text.subarray(offset + count)];
-  target[key] = Buffer.concat(parts).toString();
+  target[key] = text.subarray(0, offset) + insert + text.subarray(offset + count);
 }
 
 // A value that cannot be read as what is expected says nothing: it goes, if there is one.
 function follow(message, { path, expected, fix }) {
   const [target, key] = placeOf(message, path);
-  if (fix?.edit) edit(message, path, fix.edit);
+  if (fix?.edit) edit(target, key, fix.edit);
   else if (fix) fix.patch.forEach((step) => apply(message, step));
   else if (!expected || target?.[key] === undefined) return;
   else if ([expected.type].flat().includes('null')) target[key] = null;
@@ -61,9 +53,7 @@ export async function repair(message, check, rounds = 3) {
 if (process.argv[1] === fileURLToPath(import.meta.url)) {
   const [server, protocol] = process.argv.slice(2);
   const check = async (message) => (await fetch(`${server}/v1/${protocol}/validate`, {
-    method: 'POST',
-    headers: { 'Content-Type': 'application/json' },
-    body: JSON.stringify(message),
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(message),
   })).json();
   console.log(JSON.stringify(await repair(JSON.parse(await text(process.stdin)), check)));
 }
