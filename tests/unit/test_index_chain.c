@@ -72,7 +72,8 @@ static int tear_down(void **state) {
 
 static void store_text(const char *text) {
     struct index_row row;
-    const struct jetstream_stored stored = {.sequence = ++sequence,
+    sequence++;
+    const struct jetstream_stored stored = {.sequence = sequence,
                                             .time_ns =
                                                 (int64_t)(1767225600 + sequence / 3) * 1000000000,
                                             .subject = "vlp.safe.claim",
