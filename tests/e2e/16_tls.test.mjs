@@ -193,7 +193,7 @@ describe('certificates of clients', () => {
     const { ca, issue, args, tls: trust } = its.certificate;
     const agent = await issue('agent', 'DNS:agent.example');
     const stranger = await (await authority()).issue('agent', 'DNS:agent.example');
-    const server = await parleyFor(t, { args: [...args, '--tls-client-ca', ca], tls: trust });
+    const server = await parleyFor(t, { args: [...args, '--tls-client-ca', ca], tls: { ...trust, ...shown(agent) } });
     const ask = (more) => get({ ...server, port: server.port, tls: { ...trust, ...more } }, '/livez');
     assert.equal((await ask(shown(agent))).status, 200);
     await assert.rejects(ask({}), /alert|ECONNRESET|socket/);
