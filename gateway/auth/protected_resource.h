@@ -13,7 +13,7 @@
 #define PROTECTED_RESOURCE_URL_MAX 512
 
 /* Writes the URL of the metadata.  `audience`: of JWTs, or NULL.
- * Returns: false: it is no URL with `http` or `https`, and there are none. */
+ * Returns: false: `audience` is not a URL with `http` or `https`, and there is no metadata. */
 bool protected_resource_url(const char *audience, char out[PROTECTED_RESOURCE_URL_MAX]);
 
 /* Appends the metadata. */

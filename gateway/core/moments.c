@@ -65,7 +65,7 @@ static uint64_t first_position(uint64_t end) {
     return end > MOMENTS_KEPT ? end - MOMENTS_KEPT : 0;
 }
 
-/* What notices them may begin anew, and come across the same ones. */
+/* A board that begins again finds the same ones. */
 static bool has(const struct moments *moments, const struct moment *moment) {
     const uint64_t end = atomic_load(&moments->end);
     for (uint64_t at = end; at > first_position(end); at--) {

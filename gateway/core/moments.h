@@ -47,7 +47,7 @@ struct moments_listener {
 
 /* Returns: NULL: no memory. */
 struct moments *moments_create(void);
-/* After: nobody listens. NULL is allowed. */
+/* All listeners must have left. NULL is allowed. */
 void moments_destroy(struct moments *moments);
 
 /* Adds it, unless it is among those that are kept. Without memory it is left out. */

@@ -144,7 +144,8 @@ static int64_t read_since(struct parley_bytes value) {
     return is_read ? (int64_t)field.number : 0;
 }
 
-/* Whoever can write to the bucket may have written something else there: then it is from now on. */
+/* Any client that can write to the bucket may have written another value: then it is from now on.
+ */
 static void on_since(void *context, const struct jetstream_last *last) {
     struct moment_keeper *keeper = context;
     const int64_t now_ms = clock_now_seconds() * 1000;

@@ -520,7 +520,7 @@ static int create_stall_watch(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
-/* Readers are told what happens while they read, and a board that is read anew may be late;
+/* Readers are told what happens while they read, and a board that has to be read again may be late;
  * webhooks are told, too, what happened while no gateway ran. */
 static int64_t moments_past_ms(const struct server *server) {
     enum { PAST_MS = 10000 };

@@ -61,8 +61,8 @@ void whoami_serve_resource(const struct services *services, struct http_request 
     struct parley_buffer body;
     if (!protected_resource_url(audience, url)) {
         problem_respond(request, PROBLEM_NOT_FOUND,
-                        "Nobody issues JSON Web Tokens for this server, or their audience "
-                        "(`--jwt-audience`) is no URL.");
+                        "This server takes no JSON Web Tokens, or their audience "
+                        "(`--jwt-audience`) is not a URL.");
         return;
     }
     parley_buffer_init(&body);

@@ -21,7 +21,7 @@ struct worker_tasks_options {
     struct gateway *gateway;
     struct board *const *boards;
     struct moments *moments;
-    const struct webhook_file *webhooks; /* NULL: there are none */
+    const struct webhook_file *webhooks; /* NULL without webhooks */
 };
 
 /* Whether a webhook wants moments of some protocol. */

@@ -19,8 +19,9 @@ struct tls_context;
 
 /* A connection; nothing was read from it. */
 struct acceptor_connection {
-    int fd;                         /* with TLS: the plain end */
-    const char *certificate;        /* the name of the client's; NULL if it has shown none */
+    int fd;                  /* with TLS: the plain end */
+    const char *certificate; /* the name of the client's, borrowed during the call; NULL if it has
+                                shown none */
     int64_t certificate_expires_at; /* Unix time */
     union {
         struct sockaddr any;

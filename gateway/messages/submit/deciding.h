@@ -24,7 +24,7 @@ struct deciding {
     char *fact_key; /* of its own fact; NULL: it leaves none */
     char *fact_members;
     char *note_key, *note_members; /* likewise, of what is noted of it */
-    int64_t fact_until_ms; /* by which it is to be created, or decided on anew; 0: there is no such
+    int64_t fact_until_ms; /* by which it is to be created, or decided on again; 0: there is no such
                               time */
     bool is_late;          /* that has passed */
     unsigned late_count;   /* how often */
