@@ -4,7 +4,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { post, send, sendLines } from './lib/http.mjs';
+import { NDJSON_TYPE, post, send, sendLines } from './lib/http.mjs';
 import {
   lastSequence,
   natsClient,
@@ -239,8 +239,8 @@ describe('an id or key that was used before', () => {
       [first, again].map(({ seq }) => storedMessage(its.nats, seq, 'SUPERVISOR')),
     );
     for (const { headers } of ids) assert.match(headers['ce-id'], /^[0-9a-f]{8}-[0-9a-f-]{27}$/);
-    assert.notEqual(ids[0].headers['ce-id'], ids[1].headers['ce-id']);
-    assert.deepEqual([first.id, again.id], [null, null]);
+    assert.notEqual(first.id, again.id);
+    assert.deepEqual([first.id, again.id], ids.map(({ headers }) => headers['ce-id']));
   });
 
   it('of the supervisor: with an agent they are one', async () => {
@@ -248,6 +248,8 @@ describe('an id or key that was used before', () => {
     const first = assertAccepted(await answerTo(its.parley, 'supervisor', query, heartbeat));
     const again = assertAccepted(await answerTo(its.parley, 'supervisor', query, heartbeat));
     assert.deepEqual(again, { ...first, duplicate: true });
+    const stored = await storedMessage(its.nats, first.seq, 'SUPERVISOR');
+    assert.equal(stored.headers['ce-id'], first.id);
     const other = assertAccepted(
       await answerTo(its.parley, 'supervisor', '?agent=coder-2', heartbeat),
     );
@@ -289,7 +291,24 @@ describe('an id or key that was used before', () => {
     const two = assertAccepted(await answerTo(its.parley, 'brenner', '', keyless));
     assert.deepEqual([two.duplicate, two.seq], [false, one.seq + 1]);
     const stored = await storedMessage(its.nats, one.seq, 'BRENNER');
-    assert.match(stored.headers['ce-id'], /^[0-9a-f]{8}-[0-9a-f-]{27}$/);
+    assert.equal(stored.headers['ce-id'], one.id);
+    assert.notEqual(two.id, one.id);
+  });
+
+  it('without an id has with a key the id of the first, alone and in a batch', async () => {
+    const info = JSON.stringify({ subject: 'INFO: so', body_md: '# So', from: 'A' });
+    const bodies = [[info, 'application/json'], [`${info}\n${info}\n`, NDJSON_TYPE]];
+    for (const [body, type] of bodies) {
+      const headers = { 'idempotency-key': uniqueId() };
+      const send = () => post(its.parley, '/v1/brenner/messages', body, { type, headers });
+      const read = async () => (await send()).text.trim().split('\n').map(JSON.parse).filter(({ seq }) => seq);
+      const [first, again] = [await read(), await read()];
+      assert.deepEqual(again.map(({ id, seq }) => [id, seq]), first.map(({ id, seq }) => [id, seq]));
+      assert.equal(new Set(first.map(({ id }) => id)).size, first.length);
+      for (const { id, seq } of first) {
+        assert.equal((await storedMessage(its.nats, seq, 'BRENNER')).headers['ce-id'], id);
+      }
+    }
   });
 
   it('published straight to NATS without a digest counts as the same', async () => {
@@ -378,7 +397,8 @@ describe('a message that was not acknowledged', () => {
     for (const [i, [protocol, query, message, , advice]] of rows.entries()) {
       assert.match(problems[i].detail, advice, protocol);
       if (query === '?stamp=true') assert.match(problems[i].id, /^[0-9a-f]{8}-/);
-      else assert.equal(problems[i].id, message.id ?? null);
+      else if (message.id === undefined) assert.match(problems[i].id, /^[0-9a-f]{8}-/);
+      else assert.equal(problems[i].id, message.id);
     }
     nats.signal('SIGCONT'); // and what it was sent meanwhile is stored
     const client = await natsClient(t, nats.url);

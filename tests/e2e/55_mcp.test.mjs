@@ -96,6 +96,16 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       assert.deepEqual([second.seq, second.duplicate], [first.seq, true]);
     });
 
+    it('is told the id that a message without one got, also when it sends it again', async (t) => {
+      const client = await connect(t, its.parley);
+      const message = { type: 'metrics', timestamp: 1700000000, data: {} };
+      const args = { protocol: 'supervisor', message, key: `m-${revision}` };
+      const receipt = await accepted(client, 'send', args);
+      const stored = await storedMessage(its.nats, receipt.seq, 'SUPERVISOR');
+      assert.equal(receipt.id, stored.headers['ce-id']);
+      assert.deepEqual(await accepted(client, 'send', args), { ...receipt, duplicate: true });
+    });
+
     it('is told what breaks a rule, and what to do', async (t) => {
       const client = await connect(t, its.parley);
       const problem = await refused(client, 'send', { protocol: 'vlp', message: brokenClaim() });

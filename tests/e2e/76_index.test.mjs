@@ -253,6 +253,28 @@ describe('an index', () => {
   });
 });
 
+describe('messages without an id of their own', () => {
+  const its = useParley({ args: ['--index', 'on'] });
+  const sendOne = async (subject, body_md) => {
+    const message = { subject, body_md, from: 'Ann', to: ['Bob'], thread_id: 'COORD-assay' };
+    const answer = await post(its.parley, '/v1/brenner/messages', JSON.stringify(message));
+    assert.equal(answer.status, 200, answer.text);
+    return answer.json;
+  };
+
+  it('are found, and referred to, by the id of their receipts', async () => {
+    const asked = await sendOne('QUESTION: Which assay', '# Which\n\n## Question\nWhich?\n');
+    const ack = await sendOne('ACK: Which assay', `# Ack\n\n## Message ID\n${asked.id}\n\n## Status\nReceived\n`);
+    const later = `after=BRENNER:${ack.seq}&${PATIENT}`;
+    const found = await list(its.parley, `/v1/brenner/messages?id=${asked.id}&${later}`);
+    assert.deepEqual(found.json.items.map(({ sequence }) => sequence), [`${asked.seq}`]);
+    assert.deepEqual(idsOf(await list(its.parley, `/v1/brenner/messages?refers_to=${asked.id}`)), [ack.id]);
+    assert.deepEqual(idsOf(await list(its.parley, `/v1/trace?id=${ack.id}`)), [asked.id, ack.id]);
+    const { json } = await get(its.parley, `/v1/brenner/messages/BRENNER:${ack.seq}`);
+    assert.deepEqual([json.refers_to.map(({ id }) => id), json.unresolved], [[asked.id], []]);
+  });
+});
+
 describe('the ledger of a message', () => {
   const said = (id, type, sender, refers_to, session_id) =>
     claim({ id, type, sender, refers_to, session_id, provenance: ['a'] });

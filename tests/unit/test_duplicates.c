@@ -158,15 +158,22 @@ static void test_a_receipt_names_what_is_stored_and_not_what_was_sent(void **sta
     }
 }
 
-static void test_a_message_without_an_id_has_none_in_its_receipt(void **state) {
+static void test_a_message_without_an_id_has_that_of_its_event_in_its_receipt(void **state) {
     struct world *world = *state;
+    char wanted[128];
     speak(world, "supervisor");
     world_post(world, &keyed_one, IPC_BEAT);
     assert_int_equal(strlen(world->jetstream.published[0].event_id), 36);
     world_ack_duplicate(world, 0, 42);
     world_held_found(world, 0, "supervisor._.gerbil.heartbeat",
                      "ce-id: 550e8400-e29b-41d4-a716-446655440000\r\n");
-    assert_says(world, "\"id\":null,\"lane\":null,\"subject\":\"supervisor._.gerbil.heartbeat\"");
+    assert_says(world, "\"id\":\"550e8400-e29b-41d4-a716-446655440000\",\"lane\":null,\"subject\":"
+                       "\"supervisor._.gerbil.heartbeat\"");
+    world_post(world, &keyed_one, IPC_BEAT);
+    world_ack_duplicate(world, 1, 42);
+    world_held_gone(world, 1);
+    snprintf(wanted, sizeof wanted, "\"id\":\"%s\"", world->jetstream.published[0].event_id);
+    assert_says(world, wanted);
 }
 
 /* The Nats-Msg-Id is made of agent, side and payload. */
@@ -184,6 +191,7 @@ static void test_a_duplicate_of_an_agent_is_not_looked_up(void **state) {
         assert_string_equal(published[i].digest, "");
         world_ack_duplicate(world, i, 42 + i);
         assert_int_equal(world->request.status, 200);
+        assert_says(world, published[i].event_id);
     }
     assert_string_not_equal(published[0].message_id, published[1].message_id);
     assert_int_equal(world->jetstream.asked_count, 0);
@@ -636,7 +644,7 @@ int main(void) {
         TEST(test_what_is_stored_without_a_digest_counts_as_the_same),
         TEST(test_header_names_are_compared_without_case_and_values_without_their_blank),
         TEST(test_a_receipt_names_what_is_stored_and_not_what_was_sent),
-        TEST(test_a_message_without_an_id_has_none_in_its_receipt),
+        TEST(test_a_message_without_an_id_has_that_of_its_event_in_its_receipt),
         TEST(test_a_duplicate_of_an_agent_is_not_looked_up),
         TEST(test_what_retention_removed_meanwhile_is_a_duplicate_all_the_same),
         TEST(test_a_look_up_without_an_answer_is_504_and_names_the_message),

@@ -372,7 +372,6 @@ static void test_a_checkpoint_of_an_agent_has_the_same_id_when_it_is_sent_again(
     world->options.agent = NULL;
     prepare(world, checkpoint, &context, 1);
     assert_int_equal(header(world, "ce-id")[14], '4'); /* of nobody: a new one each time */
-    assert_null(world->publication.route.id.data);
 }
 
 static void test_a_key_does_not_make_one_message_of_two_agents(void **state) {
@@ -403,9 +402,44 @@ static void test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id(void
         assert_int_equal(id[14], '4');
         assert_non_null(strchr("89ab", id[19]));
         assert_string_not_equal(id, last);
+        assert_true(
+            parley_bytes_equal(world->publication.route.id, parley_bytes_of(id))); /* its receipt */
         strcpy(last, id);
     }
-    assert_null(world->publication.route.id.data);
+}
+
+/* The receipt of a duplicate names the stored message. */
+static void test_a_message_that_is_recognised_has_the_same_id_again(void **state) {
+    struct world *world = *state;
+    static const char other_beat[] = "{\"type\":\"heartbeat\",\"timestamp\":7}";
+    static const struct publication_context plain = {.has_dedupe = true},
+                                            keyed = {.has_dedupe = true, .idempotency_key = "k"},
+                                            other_key = {.has_dedupe = true,
+                                                         .idempotency_key = "l"};
+    static const struct {
+        const char *agent, *message;
+        const struct publication_context *context;
+    } rows[] = {
+        {"coder-1", BEAT, &plain}, {"coder-1", BEAT, &keyed},  {"coder-1", BEAT, &other_key},
+        {"coder-2", BEAT, &plain}, {"coder-2", BEAT, &keyed},  {NULL, BEAT, &keyed},
+        {NULL, BEAT, &other_key},  {NULL, other_beat, &keyed}, {"coder-1", other_beat, &plain}};
+    enum { ROWS = sizeof rows / sizeof rows[0] };
+    char ids[ROWS][37];
+    speak(world, "supervisor");
+    for (size_t i = 0; i < 2 * ROWS; i++) {
+        char *id = ids[i % ROWS];
+        world->options.agent = rows[i % ROWS].agent;
+        prepare(world, rows[i % ROWS].message, rows[i % ROWS].context, 1);
+        assert_int_equal(header(world, "ce-id")[14], '8');
+        assert_non_null(strchr("89ab", header(world, "ce-id")[19]));
+        if (i < ROWS) {
+            snprintf(id, sizeof ids[0], "%s", header(world, "ce-id"));
+        }
+        assert_string_equal(header(world, "ce-id"), id);
+        for (size_t j = 0; j < i && j < ROWS; j++) {
+            assert_int_equal(strcmp(ids[j], id) == 0, j == i % ROWS);
+        }
+    }
 }
 
 /* What the text of a 504 follows from. */
@@ -477,6 +511,7 @@ int main(void) {
         TEST(test_a_checkpoint_of_an_agent_has_the_same_id_when_it_is_sent_again),
         TEST(test_a_key_does_not_make_one_message_of_two_agents),
         TEST(test_a_message_without_an_id_gets_a_fresh_uuid_as_its_events_id),
+        TEST(test_a_message_that_is_recognised_has_the_same_id_again),
         TEST(test_what_makes_a_repetition_the_same_message),
         TEST(test_a_traceparent_is_passed_on),
     };

@@ -227,35 +227,47 @@ static enum parley_status identify(struct publication *out, struct parley_messag
     return PARLEY_OK;
 }
 
-/* A message that may be in an object store has an id that others name. It is the same for the same
- * message of an agent, wherever that is stored. */
+static struct parley_bytes copy_id(struct parley_message *message, const char *id) {
+    return parley_bytes_of(parley_arena_copy(&message->arena, parley_bytes_of(id)));
+}
+
+/* Sent again, a message that JetStream recognises has the same id, so that the receipt of the
+ * duplicate names the stored one. `known`: its Nats-Msg-Id, which a key reuses for another message
+ * once the dedupe window has passed: the digest of the message is in the id, too. */
+static void write_known_id(const struct publication *out, const char *known,
+                           char id[DIGEST_ID_SIZE]) {
+    char digest[DIGEST_LENGTH + 1];
+    if (!out->mark.is_compared) { /* it is a digest itself */
+        digest_write_id(known, id);
+        return;
+    }
+    digest_write(parley_bytes_of(out->mark.digest), parley_bytes_of(known), digest);
+    digest_write_id(digest, id);
+}
+
+/* CloudEvents requires an id, also of a message that has none: the route has it from here on. That
+ * of a message which may be in an object store is the same wherever it is stored. */
 static enum parley_status name_event(struct publication *out, struct parley_message *message,
+                                     const struct publication_context *context,
                                      struct parley_bytes payload,
                                      const struct publication_object *object) {
     const struct parley_objects *objects = message->protocol->objects;
-    char id[OBJECT_ID_SIZE];
+    char id[OBJECT_ID_SIZE > DIGEST_ID_SIZE ? OBJECT_ID_SIZE : DIGEST_ID_SIZE];
     if (object != NULL) {
         out->route.id = parley_bytes_of(object->id);
         return PARLEY_OK;
     }
-    if (objects == NULL || message->type != objects->type || out->route.agent.data == NULL) {
+    if (objects != NULL && message->type == objects->type && out->route.agent.data != NULL) {
+        PARLEY_TRY(object_id_of(out->route.agent, payload, objects->member, id));
+    } else if (out->route.id.data != NULL) {
         return PARLEY_OK;
+    } else if (out->header_count > 0) { /* Nats-Msg-Id is the first one */
+        write_known_id(out, out->headers[0].value, id);
+    } else {
+        id_new_from(context->identities, id);
     }
-    PARLEY_TRY(object_id_of(out->route.agent, payload, objects->member, id));
-    out->route.id =
-        parley_bytes_of(parley_arena_copy(&message->arena, (struct parley_bytes){id, strlen(id)}));
+    out->route.id = copy_id(message, id);
     return out->route.id.data != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
-}
-
-/* CloudEvents requires an id, also of a message that has none. */
-static enum parley_status add_event_id(struct publication *out, struct parley_arena *arena,
-                                       const struct publication_context *context) {
-    char uuid[37];
-    if (out->route.id.data != NULL) {
-        return add_encoded(out, arena, "ce-id", out->route.id);
-    }
-    id_new_from(context->identities, uuid);
-    return add(out, "ce-id", parley_arena_copy(arena, parley_bytes_of(uuid)));
 }
 
 static enum parley_status add_trace(struct publication *out,
@@ -329,9 +341,9 @@ enum parley_status publication_describe(struct parley_message *message,
     out->payload = payload;
     PARLEY_TRY(parley_message_route(message, &out->route));
     PARLEY_TRY(identify(out, message, context, number, decided, payload, object != NULL));
-    PARLEY_TRY(name_event(out, message, payload, object));
+    PARLEY_TRY(name_event(out, message, context, payload, object));
     PARLEY_TRY(add(out, "ce-specversion", "1.0"));
-    PARLEY_TRY(add_event_id(out, arena, context));
+    PARLEY_TRY(add_encoded(out, arena, "ce-id", out->route.id));
     PARLEY_TRY(add_encoded(out, arena, "ce-source", out->route.source));
     PARLEY_TRY(add_encoded(out, arena, "ce-type", out->route.type));
     PARLEY_TRY(add_encoded(out, arena, "ce-time", out->route.time));

@@ -56,7 +56,7 @@ struct publication_object {
 #define PUBLICATION_HEADERS_MAX (11 + PUBLICATION_OBJECT_HEADERS + PARLEY_OPTIONS_MAX)
 
 struct publication {
-    struct parley_route route;
+    struct parley_route route; /* its id is that of the event, also of a message without one */
     struct publication_mark mark;
     struct bus_header headers[PUBLICATION_HEADERS_MAX];
     size_t header_count;

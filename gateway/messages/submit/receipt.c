@@ -194,10 +194,9 @@ void receipt_name_stored(struct receipt *receipt, const struct duplicate_answer 
     if (stored->subject == NULL || receipt->subject_end == 0 || sent->has_failed) {
         return;
     }
-    const bool has_id = sent->data[receipt->id_start] == '"' && stored->id != NULL;
     parley_buffer_init(&text);
     parley_buffer_append(&text, part_of(sent, 0, receipt->id_start));
-    if (has_id) {
+    if (stored->id != NULL) {
         parley_buffer_json(&text, parley_bytes_of(stored->id));
     } else {
         parley_buffer_append(&text, receipt_id(receipt));

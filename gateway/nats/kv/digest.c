@@ -2,6 +2,8 @@
 
 #include "digest.h"
 
+#include <string.h>
+
 #include <sodium.h>
 
 /* The payload comes after the length of the author's name, so that no two pairs give equal bytes.
@@ -37,4 +39,20 @@ enum parley_status digest_of_message(struct parley_message *message, char out[DI
         digest_write((struct parley_bytes){0}, same, out);
     }
     return PARLEY_OK;
+}
+
+/* RFC 9562, sections 4 and 5.8: the digits of version and variant replace those of the digest. */
+void digest_write_id(const char digest[DIGEST_LENGTH + 1], char out[DIGEST_ID_SIZE]) {
+    static const size_t groups[] = {8, 4, 4, 4, 12};
+    enum { VERSION_AT = 14, VARIANT_AT = 19 };
+    char *at = out;
+    for (size_t i = 0; i < sizeof groups / sizeof groups[0]; i++) {
+        memcpy(at, digest, groups[i]);
+        digest += groups[i];
+        at += groups[i];
+        *at++ = '-';
+    }
+    out[DIGEST_ID_SIZE - 1] = '\0';
+    out[VERSION_AT] = '8';
+    out[VARIANT_AT] = "89ab"[out[VARIANT_AT] & 3];
 }

@@ -6,7 +6,7 @@
 
 #include <parley/message.h>
 
-enum { DIGEST_LENGTH = 32 };
+enum { DIGEST_LENGTH = 32, DIGEST_ID_SIZE = 37 };
 
 /* Writes the digest of a payload and, where only the request names it, of its author.  `author`: at
  * most 255 bytes; data NULL if the payload names it. */
@@ -16,3 +16,5 @@ void digest_write(struct parley_bytes author, struct parley_bytes payload,
  * compares nothing. */
 enum parley_status digest_of_message(struct parley_message *message,
                                      char out[DIGEST_LENGTH + 1]) PARLEY_MUST_CHECK;
+/* Writes the UUID of version 8 that a digest makes. */
+void digest_write_id(const char digest[DIGEST_LENGTH + 1], char out[DIGEST_ID_SIZE]);
