@@ -231,7 +231,16 @@ static enum parley_status insert(struct parley_message *message, size_t at,
     return PARLEY_OK;
 }
 
+/* Known without another look at the text: the message keeps rows that require all of them. */
+static bool has_every_stamp(const struct parley_message *message) {
+    return message->is_certain &&
+           (message->schema->stamped_types & PARLEY_TYPE_BIT(message->type)) != 0;
+}
+
 enum parley_status json_stamp(struct parley_message *message, const struct parley_codec *codec) {
+    if (has_every_stamp(message)) {
+        return PARLEY_OK;
+    }
     struct outline outline = {.protocol = message->protocol};
     const struct json_events events = events_of_outline(&outline);
     const struct parley_bytes text = message->text;

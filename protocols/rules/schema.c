@@ -246,6 +246,17 @@ static enum parley_status prepare(struct parley_schema *schema, struct schema_no
     return node->every != NULL ? prepare(schema, node->every) : PARLEY_OK;
 }
 
+static uint32_t types_that_require_stamps(const struct parley_schema *schema) {
+    const struct parley_stamp *stamp = schema->protocol->stamps;
+    uint32_t types = UINT32_MAX;
+    for (; stamp != NULL && stamp->member != NULL; stamp++) {
+        const struct schema_node *node =
+            schema_member(&schema->root, parley_bytes_of(stamp->member));
+        types &= node != NULL ? schema_types_that_require(node) : 0;
+    }
+    return types;
+}
+
 static enum parley_status build(struct parley_schema *schema) {
     const struct parley_protocol *protocol = schema->protocol;
     for (size_t i = 0; protocol->fields[i] != NULL; i++) {
@@ -273,7 +284,9 @@ static enum parley_status build(struct parley_schema *schema) {
     for (struct schema_check *check = schema->cross_checks; check != NULL; check = check->next) {
         check->node = schema_at(schema, check->place->path);
     }
-    return prepare(schema, &schema->root);
+    PARLEY_TRY(prepare(schema, &schema->root));
+    schema->stamped_types = types_that_require_stamps(schema);
+    return PARLEY_OK;
 }
 
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path) {

@@ -91,6 +91,7 @@ struct parley_schema {
     const struct schema_node *numbered[SCHEMA_PLACES_NUMBERED]; /* nodes by number; 0: unasked */
     unsigned numbered_count;
     struct schema_node root;
+    uint32_t stamped_types; /* those whose rows require every member that `stamp` fills in */
     struct schema_check *cross_checks; /* those over several members */
     struct schema_node types;          /* like members: the bit of each is its number */
 };
@@ -153,6 +154,9 @@ extern const struct schema_node schema_unasked;
 /* Writes the digests of a node, once its checks and its children are known. */
 enum parley_status schema_digest(struct parley_arena *arena,
                                  struct schema_node *node) PARLEY_MUST_CHECK;
+
+/* The types for which some row requires the member that is there. */
+uint32_t schema_types_that_require(const struct schema_node *member);
 
 /* The node at a path of the table. */
 const struct schema_node *schema_at(const struct parley_schema *schema, const char *path);

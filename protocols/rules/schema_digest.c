@@ -33,8 +33,7 @@ static void digest_checks(struct schema_node *node) {
     }
 }
 
-/* The types for which some row requires the member. */
-static uint32_t types_that_require(const struct schema_node *member) {
+uint32_t schema_types_that_require(const struct schema_node *member) {
     uint32_t types = 0;
     for (const struct schema_check *check = member->checks; check != NULL; check = check->next) {
         types |= check->place->is_required ? schema_types(check) : 0;
@@ -45,7 +44,7 @@ static uint32_t types_that_require(const struct schema_node *member) {
 enum parley_status schema_digest(struct parley_arena *arena, struct schema_node *node) {
     digest_checks(node);
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
-        node->required |= types_that_require(child) != 0 ? child->bit : 0;
+        node->required |= schema_types_that_require(child) != 0 ? child->bit : 0;
     }
     if (node->required == 0) {
         return PARLEY_OK;
@@ -57,7 +56,7 @@ enum parley_status schema_digest(struct parley_arena *arena, struct schema_node 
     }
     memset(node->required_for, 0, size);
     for (const struct schema_node *child = node->children; child != NULL; child = child->next) {
-        const uint32_t types = types_that_require(child);
+        const uint32_t types = schema_types_that_require(child);
         for (unsigned type = 0; type <= PARLEY_TYPE_OTHER; type++) {
             node->required_for[type] |= (types >> type & 1) != 0 ? child->bit : 0;
         }
