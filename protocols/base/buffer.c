@@ -102,45 +102,62 @@ void parley_buffer_number(struct parley_buffer *buffer, double number) {
     }
 }
 
-static void append_escape(struct parley_buffer *buffer, unsigned char c) {
-    switch (c) {
-    case '"':
-        parley_buffer_text(buffer, "\\\"");
-        break;
-    case '\\':
-        parley_buffer_text(buffer, "\\\\");
-        break;
-    case '\n':
-        parley_buffer_text(buffer, "\\n");
-        break;
-    case '\r':
-        parley_buffer_text(buffer, "\\r");
-        break;
-    case '\t':
-        parley_buffer_text(buffer, "\\t");
-        break;
-    default:
-        parley_buffer_format(buffer, "\\u%04x", c);
-    }
+enum { STEP_BYTES = 16, SPECIAL_BYTES_MAX = 6, PIECE_BYTES = 512 };
+
+/* Copies plain bytes, at most STEP_BYTES, for which there is room.  Returns: how many. */
+static inline size_t copy_plain(const char *at, const char *end, char *out) {
+    const char *step_end = end - at < STEP_BYTES ? end : at + STEP_BYTES;
+    const size_t length = (size_t)(json_string_plain(at, step_end) - at);
+    memcpy(out, at, step_end == end ? length : STEP_BYTES); /* a fixed number is copied at once */
+    return length;
 }
 
-void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes) {
-    parley_buffer_char(buffer, '"');
-    const char *written = bytes.data, *end = bytes.data + bytes.length;
-    for (const char *at = bytes.data; at < end;) {
-        const char *special = text_utf8_run(json_string_plain(at, end), end);
-        if (special == end || json_string_is_plain(*special)) {
-            at = special;
-            continue;
-        }
-        parley_buffer_append(buffer, (struct parley_bytes){written, (size_t)(special - written)});
-        if ((unsigned char)*special >= 0x80) { /* no UTF-8 */
-            parley_buffer_text(buffer, "\xEF\xBF\xBD");
-        } else {
-            append_escape(buffer, (unsigned char)*special);
-        }
-        written = at = special + 1;
+static size_t write_escape(char c, char *out) {
+    static const char letters['\\' + 1] = {
+        ['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
+    const char letter = letters[(unsigned char)c];
+    if (letter == '\0') {
+        static const char digits[] = "0123456789abcdef";
+        const char escape[SPECIAL_BYTES_MAX] = {'\\',           'u',           '0', '0',
+                                                digits[c >> 4], digits[c & 15]};
+        memcpy(out, escape, sizeof escape);
+        return sizeof escape;
     }
-    parley_buffer_append(buffer, (struct parley_bytes){written, (size_t)(end - written)});
-    parley_buffer_char(buffer, '"');
+    out[0] = '\\';
+    out[1] = letter;
+    return 2;
+}
+
+/* Writes what is not plain at *at, and steps over it.  Returns: how many bytes were written. */
+static size_t write_special(const char **at, const char *end, char *out) {
+    if ((signed char)**at >= 0) {
+        return write_escape(*(*at)++, out);
+    }
+    const size_t length = text_utf8_sequence(*at, (size_t)(end - *at));
+    const struct parley_bytes text =
+        length > 0 ? (struct parley_bytes){*at, length} : PARLEY_BYTES("\xEF\xBF\xBD");
+    memcpy(out, text.data, text.length);
+    *at += length > 0 ? length : 1;
+    return text.length;
+}
+
+/* JSON within JSON has a quote every few bytes: they are gathered before they are appended. */
+void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes) {
+    char piece[PIECE_BYTES + STEP_BYTES + SPECIAL_BYTES_MAX];
+    size_t length = 0;
+    piece[length++] = '"';
+    for (const char *at = bytes.data, *end = at + bytes.length; at < end;) {
+        const size_t copied = copy_plain(at, end, piece + length);
+        at += copied;
+        length += copied;
+        if (copied < STEP_BYTES && at < end) {
+            length += write_special(&at, end, piece + length);
+        }
+        if (length >= PIECE_BYTES) {
+            parley_buffer_append(buffer, (struct parley_bytes){piece, length});
+            length = 0;
+        }
+    }
+    piece[length++] = '"';
+    parley_buffer_append(buffer, (struct parley_bytes){piece, length});
 }

@@ -176,6 +176,32 @@ static void test_json_of_any_bytes_is_read_by_jansson(void **state) {
     parley_buffer_finish(&buffer);
 }
 
+static void test_long_json_strings_lose_nothing(void **state) {
+    (void)state;
+    static const char *const parts[] = {"\x01", "\"", "\xC3\xBC", "a",
+                                        "plain text of some length "};
+    struct random_source source = {8259};
+    struct parley_buffer text, json;
+    parley_buffer_init(&text);
+    parley_buffer_init(&json);
+    for (int i = 0; i < 2000; i++) {
+        const size_t length = random_below(&source, 1600);
+        parley_buffer_clear(&text);
+        parley_buffer_clear(&json);
+        while (text.length < length) {
+            parley_buffer_text(&text, parts[random_below(&source, sizeof parts / sizeof parts[0])]);
+        }
+        parley_buffer_json(&json, parley_buffer_bytes(&text));
+        json_t *string = json_loadb(json.data, json.length, JSON_DECODE_ANY, NULL);
+        assert_int_equal(json_string_length(string), text.length);
+        assert_true(text.length == 0 ||
+                    memcmp(json_string_value(string), text.data, text.length) == 0);
+        json_decref(string);
+    }
+    parley_buffer_finish(&text);
+    parley_buffer_finish(&json);
+}
+
 static void test_a_number_is_written_with_the_digits_that_it_needs(void **state) {
     (void)state;
     static const struct {
@@ -230,6 +256,7 @@ int main(void) {
         cmocka_unit_test(test_json_strings_escape_what_they_must),
         cmocka_unit_test(test_a_number_is_written_with_the_digits_that_it_needs),
         cmocka_unit_test(test_json_of_any_bytes_is_read_by_jansson),
+        cmocka_unit_test(test_long_json_strings_lose_nothing),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
