@@ -170,11 +170,10 @@ static void write_head(const struct mcp_call *call, const struct tool_request *a
     const char *host = http_request_host(call->request);
     parley_buffer_format(out, "%s ", asked->method);
     parley_buffer_append(out, parley_buffer_bytes(&asked->target));
-    parley_buffer_format(out,
-                         " HTTP/1.%d\r\nAccept: application/json, application/problem+json, "
-                         "application/x-ndjson;q=0.5, */*;q=0.1\r\nContent-Length: %zu\r\n",
-                         host != NULL, asked->body.length);
+    parley_buffer_format(out, " HTTP/1.%d\r\nContent-Length: %zu\r\n", host != NULL,
+                         asked->body.length);
     write_header("Host", parley_bytes_of(host), out);
+    write_header("Accept", parley_bytes_of(asked->accept), out);
     write_header("Content-Type", parley_bytes_of(asked->content_type), out);
     write_header("Idempotency-Key", asked->key, out);
     if (asked->wait_s > 0) {

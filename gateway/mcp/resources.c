@@ -152,6 +152,7 @@ static bool find(struct mcp_call *call, const struct parley_protocol *protocol) 
         if (resources[i].path != NULL && is_for_each == (protocol != NULL) &&
             is_at(call->rpc.name, &resources[i], protocol)) {
             call->asked.method = "GET";
+            call->asked.accept = "application/json, */*;q=0.1";
             fill(resources[i].path, protocol, &call->asked.target);
             return true;
         }

@@ -65,6 +65,7 @@ struct tool_request {
     struct parley_buffer target; /* path and query */
     struct parley_buffer body;
     const char *content_type;    /* of the body; static */
+    const char *accept;          /* static; NULL: the form in which the address answers by itself */
     unsigned wait_s;             /* 0: the answer comes as soon as it can */
     unsigned cut_after_s;        /* of a stream: what is there then is its answer; 0: never */
     struct parley_bytes key;     /* Idempotency-Key; data NULL: none */
