@@ -117,7 +117,7 @@ static void call_tool(struct mcp_call *call) {
         return;
     }
     parley_buffer_init(&fault);
-    if (tool_read_arguments(call->tool, call->rpc.arguments, &call->arena, &call->arguments,
+    if (tool_take_arguments(call->tool, &call->rpc.arguments, &call->arena, &call->arguments,
                             &fault)) {
         ask(call);
     } else {

@@ -44,99 +44,104 @@ static bool refuse_version(struct rpc_error *error, struct parley_bytes requeste
     return false;
 }
 
-/* ---- the envelope ---- */
-
-enum { FIELD_JSONRPC, FIELD_ID, FIELD_METHOD, FIELD_PARAMS, FIELD_RESULT, FIELD_ERROR, FIELDS };
+/* ---- reading ---- */
 
 /* The base of numbers in JSON is not asked: 1e0 is the id 1e0. */
 static bool is_id(const struct json_field *field) {
     return field->kind == PARLEY_STRING || field->kind == PARLEY_NUMBER;
 }
 
-static bool read_envelope(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                          struct parley_bytes *params, struct rpc_error *error) {
-    struct json_field fields[FIELDS] = {
-        [FIELD_JSONRPC] = {.name = "jsonrpc"}, [FIELD_ID] = {.name = "id"},
-        [FIELD_METHOD] = {.name = "method"},   [FIELD_PARAMS] = {.name = "params"},
-        [FIELD_RESULT] = {.name = "result"},   [FIELD_ERROR] = {.name = "error"}};
-    switch (json_fields_read(text, fields, FIELDS, arena, NULL)) {
-    case JSON_FIELDS_READ:
-        break;
-    case JSON_FIELDS_NOT_JSON:
-        return refuse(error, RPC_PARSE_ERROR, "The body is not JSON");
-    case JSON_FIELDS_NO_OBJECT:
-        return refuse(error, RPC_INVALID_REQUEST,
-                      "The body is not one JSON-RPC message: send batches one by one");
-    case JSON_FIELDS_REPEATED:
+static bool is_absent_or_object(const struct json_field *field) {
+    return field->kind == PARLEY_ABSENT || field->kind == PARLEY_OBJECT;
+}
+
+enum { JSONRPC, ID, METHOD, PARAMS, RESULT, ERROR, FIELDS };
+enum { NAME, URI, ARGUMENTS, VERSION, META_OBJECT, PARAMS_FIELDS };
+enum { META_VERSION, META_CAPABILITIES, META_TOKEN, META_TRACE, META_FIELDS };
+
+/* All that is read of a message, in one pass. */
+struct reading {
+    struct json_field fields[FIELDS], of_params[PARAMS_FIELDS], of_meta[META_FIELDS];
+    struct json_object message, params, meta, arguments;
+};
+
+static void prepare(struct reading *reading, struct rpc_arguments *arguments) {
+    *reading = (struct reading){
+        .fields = {[JSONRPC] = {.name = "jsonrpc"},
+                   [ID] = {.name = "id"},
+                   [METHOD] = {.name = "method"},
+                   [PARAMS] = {.name = "params", .inside = &reading->params},
+                   [RESULT] = {.name = "result"},
+                   [ERROR] = {.name = "error"}},
+        .of_params = {[NAME] = {.name = "name"},
+                      [URI] = {.name = "uri"},
+                      [ARGUMENTS] = {.name = "arguments", .inside = &reading->arguments},
+                      [VERSION] = {.name = "protocolVersion"},
+                      [META_OBJECT] = {.name = "_meta", .inside = &reading->meta}},
+        .of_meta = {[META_VERSION] = {.name = META "protocolVersion"},
+                    [META_CAPABILITIES] = {.name = META "clientCapabilities"},
+                    [META_TOKEN] = {.name = "progressToken"},
+                    [META_TRACE] = {.name = "traceparent"}},
+        .message = {.fields = reading->fields, .count = FIELDS},
+        .params = {.fields = reading->of_params, .count = PARAMS_FIELDS},
+        .meta = {.fields = reading->of_meta, .count = META_FIELDS},
+        .arguments = {.fields = arguments->items, .count = RPC_ARGUMENTS_MAX, .is_list = true}};
+}
+
+static bool check_envelope(const struct reading *reading, struct rpc *out,
+                           struct rpc_error *error) {
+    const struct json_field *fields = reading->fields;
+    if (reading->message.is_repeated) {
         return refuse(error, RPC_INVALID_REQUEST, "A member of the message is there twice");
-    case JSON_FIELDS_MEMORY:
-        return refuse(error, RPC_INTERNAL_ERROR, "Out of memory");
     }
-    if (is_id(&fields[FIELD_ID])) {
-        out->id = fields[FIELD_ID].raw;
-    } else if (fields[FIELD_ID].kind != PARLEY_ABSENT) {
+    if (is_id(&fields[ID])) {
+        out->id = fields[ID].raw;
+    } else if (fields[ID].kind != PARLEY_ABSENT) {
         return refuse(error, RPC_INVALID_REQUEST, "`id` is a string or a number");
     }
-    if (!parley_bytes_equal(fields[FIELD_JSONRPC].text, PARLEY_BYTES("2.0"))) {
+    if (!parley_bytes_equal(fields[JSONRPC].text, PARLEY_BYTES("2.0"))) {
         return refuse(error, RPC_INVALID_REQUEST, "`jsonrpc` is not \"2.0\"");
     }
-    if (fields[FIELD_METHOD].kind != PARLEY_STRING) {
+    if (fields[METHOD].kind != PARLEY_STRING) {
         return refuse(error, RPC_INVALID_REQUEST,
-                      fields[FIELD_RESULT].kind != PARLEY_ABSENT ||
-                              fields[FIELD_ERROR].kind != PARLEY_ABSENT
+                      fields[RESULT].kind != PARLEY_ABSENT || fields[ERROR].kind != PARLEY_ABSENT
                           ? "This server asks nothing of its clients, and takes no responses"
                           : "`method` is not a string");
     }
-    if (fields[FIELD_PARAMS].kind != PARLEY_ABSENT && fields[FIELD_PARAMS].kind != PARLEY_OBJECT) {
+    if (!is_absent_or_object(&fields[PARAMS])) {
         return refuse(error, RPC_INVALID_REQUEST, "`params` is not an object");
     }
-    out->method = fields[FIELD_METHOD].text;
-    *params = fields[FIELD_PARAMS].raw;
+    out->method = fields[METHOD].text;
     return true;
 }
 
-/* ---- the parameters ---- */
-
-static bool read_meta(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                      struct rpc_error *error) {
-    enum { VERSION, CAPABILITIES, TOKEN, TRACE, COUNT };
-    struct json_field fields[COUNT] = {[VERSION] = {.name = META "protocolVersion"},
-                                       [CAPABILITIES] = {.name = META "clientCapabilities"},
-                                       [TOKEN] = {.name = "progressToken"},
-                                       [TRACE] = {.name = "traceparent"}};
-    if (json_fields_read(text, fields, COUNT, arena, NULL) != JSON_FIELDS_READ) {
-        return refuse(error, RPC_INVALID_PARAMS, "`_meta` is not an object with each member once");
-    }
-    out->meta_version = fields[VERSION].text;
-    out->has_capabilities = fields[CAPABILITIES].kind == PARLEY_OBJECT;
-    out->progress_token = is_id(&fields[TOKEN]) ? fields[TOKEN].raw : (struct parley_bytes){0};
-    out->traceparent = fields[TRACE].text;
-    return true;
-}
-
-static bool read_params(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                        struct rpc_error *error) {
-    enum { NAME, URI, ARGUMENTS, VERSION, PARAMS_META, COUNT };
-    struct json_field fields[COUNT] = {[NAME] = {.name = "name"},
-                                       [URI] = {.name = "uri"},
-                                       [ARGUMENTS] = {.name = "arguments"},
-                                       [VERSION] = {.name = "protocolVersion"},
-                                       [PARAMS_META] = {.name = "_meta"}};
-    if (text.data == NULL) {
-        return true;
-    }
-    if (json_fields_read(text, fields, COUNT, arena, NULL) != JSON_FIELDS_READ) {
+static bool check_params(const struct reading *reading, struct rpc *out, struct rpc_error *error) {
+    const struct json_field *fields = reading->of_params;
+    if (reading->params.is_repeated) {
         return refuse(error, RPC_INVALID_PARAMS, "A member of `params` is there twice");
     }
     const bool is_read = parley_bytes_equal(out->method, PARLEY_BYTES("resources/read"));
     out->name = fields[is_read ? URI : NAME].text;
     out->version = fields[VERSION].text;
-    if (fields[ARGUMENTS].kind != PARLEY_ABSENT && fields[ARGUMENTS].kind != PARLEY_OBJECT) {
+    if (!is_absent_or_object(&fields[ARGUMENTS])) {
         return refuse(error, RPC_INVALID_PARAMS, "`arguments` is not an object");
     }
-    out->arguments = fields[ARGUMENTS].raw;
-    return fields[PARAMS_META].kind == PARLEY_ABSENT ||
-           read_meta(fields[PARAMS_META].raw, arena, out, error);
+    const size_t count = reading->arguments.item_count;
+    out->arguments.count = count < RPC_ARGUMENTS_MAX ? count : RPC_ARGUMENTS_MAX;
+    return true;
+}
+
+static bool check_meta(const struct reading *reading, struct rpc *out, struct rpc_error *error) {
+    const struct json_field *fields = reading->of_meta;
+    if (!is_absent_or_object(&reading->of_params[META_OBJECT]) || reading->meta.is_repeated) {
+        return refuse(error, RPC_INVALID_PARAMS, "`_meta` is not an object with each member once");
+    }
+    out->meta_version = fields[META_VERSION].text;
+    out->has_capabilities = fields[META_CAPABILITIES].kind == PARLEY_OBJECT;
+    out->progress_token =
+        is_id(&fields[META_TOKEN]) ? fields[META_TOKEN].raw : (struct parley_bytes){0};
+    out->traceparent = fields[META_TRACE].text;
+    return true;
 }
 
 /* ---- the revision, and headers that repeat the body ---- */
@@ -235,10 +240,23 @@ static bool check_legacy(struct rpc *rpc, const struct rpc_headers *headers,
 
 bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
                    struct rpc_error *error) {
-    struct parley_bytes params = {0};
+    struct reading reading;
     *out = (struct rpc){.revision = RPC_2025_06_18};
-    return read_envelope(text, arena, out, &params, error) &&
-           read_params(params, arena, out, error);
+    prepare(&reading, &out->arguments);
+    switch (json_object_read(text, &reading.message, arena)) {
+    case JSON_FIELDS_NOT_JSON:
+        return refuse(error, RPC_PARSE_ERROR, "The body is not JSON");
+    case JSON_FIELDS_NO_OBJECT:
+        return refuse(error, RPC_INVALID_REQUEST,
+                      "The body is not one JSON-RPC message: send batches one by one");
+    case JSON_FIELDS_MEMORY:
+        return refuse(error, RPC_INTERNAL_ERROR, "Out of memory");
+    case JSON_FIELDS_READ:
+    case JSON_FIELDS_REPEATED: /* the objects say it */
+        break;
+    }
+    return check_envelope(&reading, out, error) && check_params(&reading, out, error) &&
+           check_meta(&reading, out, error);
 }
 
 bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,

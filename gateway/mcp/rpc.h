@@ -13,6 +13,8 @@
 #include <parley/buffer.h>
 #include <parley/bytes.h>
 
+#include "json_fields.h"
+
 enum rpc_code {
     RPC_PARSE_ERROR = -32700,
     RPC_INVALID_REQUEST = -32600,
@@ -39,14 +41,23 @@ struct rpc_headers {
     const char *name;    /* Mcp-Name */
 };
 
+/* More than any tool has: one of those that are left out is unknown, or there twice. */
+enum { RPC_ARGUMENTS_MAX = 12 };
+
+/* The members of params.arguments, in their order. */
+struct rpc_arguments {
+    struct json_field items[RPC_ARGUMENTS_MAX];
+    size_t count;
+};
+
 /* Owns: all bytes are borrowed from the text or are in the arena; data NULL: absent. */
 struct rpc {
     enum rpc_revision revision;
     struct parley_bytes id; /* as it was written; absent from a notification */
     struct parley_bytes method;
-    struct parley_bytes name;      /* params.name; of resources/read params.uri */
-    struct parley_bytes arguments; /* params.arguments: an object, as it was written */
-    struct parley_bytes version;   /* params.protocolVersion */
+    struct parley_bytes name; /* params.name; of resources/read params.uri */
+    struct rpc_arguments arguments;
+    struct parley_bytes version;                     /* params.protocolVersion */
     struct parley_bytes traceparent, progress_token; /* of _meta; the token as it was written */
     struct parley_bytes
         meta_version;      /* of _meta; by it the revisions without a handshake are told */

@@ -8,6 +8,8 @@
 #include <math.h>
 #include <stdio.h>
 
+static_assert((int)RPC_ARGUMENTS_MAX > (int)TOOL_PARAMETERS_MAX, "one too many is seen");
+
 const struct tool *tool_find(struct parley_bytes name) {
     for (const struct tool *const *tool = tools; *tool != NULL; tool++) {
         if (parley_bytes_equal(name, parley_bytes_of((*tool)->name))) {
@@ -238,27 +240,51 @@ static void find_protocol(struct tool_call *call, size_t count) {
     }
 }
 
-bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
+/* Returns: NULL: the tool has no such parameter. */
+static struct json_field *find_argument(struct tool_call *call, struct parley_bytes name) {
+    size_t i = 0;
+    while (call->tool->parameters[i].name != NULL &&
+           !parley_bytes_equal(name, parley_bytes_of(call->tool->parameters[i].name))) {
+        i++;
+    }
+    return call->tool->parameters[i].name != NULL ? &call->arguments[i] : NULL;
+}
+
+/* Puts the arguments in the order of the parameters. */
+static bool sort_arguments(struct tool_call *call, const struct rpc_arguments *arguments,
+                           struct parley_buffer *fault) {
+    const struct json_field *unknown = NULL;
+    for (size_t i = 0; i < arguments->count; i++) {
+        const struct json_field *given = &arguments->items[i];
+        struct json_field *argument = find_argument(call, given->key);
+        if (argument == NULL) {
+            unknown = unknown == NULL ? given : unknown;
+        } else if (argument->kind != PARLEY_ABSENT) {
+            parley_buffer_format(fault, "An argument of %s is there twice.", call->tool->name);
+            return false;
+        } else {
+            *argument = *given;
+        }
+    }
+    if (unknown != NULL) {
+        const struct parley_bytes key = unknown->key;
+        parley_buffer_format(fault, "%s has no argument `%.*s`.", call->tool->name,
+                             (int)(key.length < 64 ? key.length : 64), key.data);
+    }
+    return unknown == NULL;
+}
+
+bool tool_take_arguments(const struct tool *tool, const struct rpc_arguments *arguments,
                          struct parley_arena *arena, struct tool_call *out,
                          struct parley_buffer *fault) {
-    struct parley_bytes unknown;
     size_t count = 0;
     *out = (struct tool_call){.tool = tool, .arena = arena};
     parley_buffer_init(&out->gathered);
-    for (; tool->parameters[count].name != NULL; count++) {
-        assert(count < TOOL_PARAMETERS_MAX);
-        out->arguments[count].name = tool->parameters[count].name;
+    while (tool->parameters[count].name != NULL) {
+        count++;
     }
-    if (arguments.data == NULL) {
-        arguments = PARLEY_BYTES("{}");
-    }
-    if (json_fields_read(arguments, out->arguments, count, arena, &unknown) != JSON_FIELDS_READ) {
-        parley_buffer_format(fault, "An argument of %s is there twice.", tool->name);
-        return false;
-    }
-    if (unknown.data != NULL) {
-        parley_buffer_format(fault, "%s has no argument `%.*s`.", tool->name,
-                             (int)(unknown.length < 64 ? unknown.length : 64), unknown.data);
+    assert(count <= TOOL_PARAMETERS_MAX);
+    if (!sort_arguments(out, arguments, fault)) {
         return false;
     }
     forget_nulls(out, count);

@@ -10,6 +10,7 @@
 #include <parley/protocol.h>
 
 #include "json_fields.h"
+#include "rpc.h"
 #include "scopes.h"
 
 enum { TOOL_PARAMETERS_MAX = 8 };
@@ -103,9 +104,9 @@ bool tool_is_allowed(const struct tool *tool, const struct scopes *scopes);
 /* Appends its entry in tools/list. */
 void tool_describe(const struct tool *tool, const struct scopes *scopes, struct parley_buffer *out);
 
-/* Reads and checks the arguments (data NULL: none).  Owns: they are borrowed from the text or are
- * in the arena.  Returns: false, with a sentence that says what is wrong and what is expected. */
-bool tool_read_arguments(const struct tool *tool, struct parley_bytes arguments,
+/* Checks the arguments.  Owns: their bytes are borrowed.  Returns: false, with a sentence that says
+ * what is wrong and what is expected. */
+bool tool_take_arguments(const struct tool *tool, const struct rpc_arguments *arguments,
                          struct parley_arena *arena, struct tool_call *out,
                          struct parley_buffer *fault);
 

@@ -15,13 +15,15 @@
 
 #include "json_fault.h"
 #include "json_number.h"
+#include "json_pass.h"
 #include "json_string.h"
 #include "text.h"
 
 /* One open array or object. */
 struct level {
     bool is_array;
-    bool is_reported;
+    bool is_told;     /* `value` was called for it … */
+    bool is_reported; /* … and is called for its content */
     size_t count;
     struct parley_bytes key; /* of the current member, as it is written between its quotes */
     bool has_escapes;        /* in the key */
@@ -33,9 +35,10 @@ struct reader {
     struct parley_arena *arena;
     struct key_set *keys;
     struct parley_buffer decoded; /* a text that has escapes, until the next one */
-    struct level levels[JSON_DEPTH_MAX];
+    struct level *levels;         /* JSON_DEPTH_MAX */
     size_t depth;
     bool is_reported;         /* the value that comes next is */
+    bool is_careful;          /* no value is passed over: there may be a fault */
     struct json_fault *fault; /* the first … */
     bool has_fault;           /* … if there is one */
     bool is_out_of_memory;
@@ -77,7 +80,7 @@ static void contain(struct reader *reader, enum json_flaw flaw, const char *at) 
     reader->is_reported = false;
     reader->keys = NULL;
     for (size_t i = 0; i < reader->depth; i++) {
-        reader->levels[i].is_reported = false;
+        reader->levels[i].is_told = reader->levels[i].is_reported = false;
     }
 }
 
@@ -358,16 +361,42 @@ static bool read_scalar(struct reader *reader, struct parley_value *value) {
     }
 }
 
-static bool open_level(struct reader *reader, struct parley_value *value) {
+static void tell_end(const struct reader *reader) {
+    if (reader->events->end != NULL) {
+        reader->events->end(reader->events->context, (size_t)(reader->at - reader->start));
+    }
+}
+
+/* Steps over a value whose content is not reported.  Returns: false: it has to be read, for a fault
+ * perhaps; then those in it are, too, and all after it. */
+static bool pass_over(struct reader *reader) {
+    if (reader->is_careful || reader->keys != NULL) {
+        return false;
+    }
+    const char *after = json_pass(reader->at, reader->end, JSON_DEPTH_MAX - reader->depth);
+    reader->is_careful = after == NULL;
+    reader->at = after != NULL ? after : reader->at;
+    return after != NULL;
+}
+
+/* An array or object.  *out_is_open: false: it was passed over. */
+static bool open_level(struct reader *reader, struct parley_value *value, bool *out_is_open) {
     if (reader->depth == JSON_DEPTH_MAX) {
         return fail_at_path(reader, JSON_FLAW_DEPTH, reader->at);
     }
     const bool is_array = *reader->at == '[';
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
-    const bool is_reported =
-        reader->is_reported && reader->events->value(reader->events->context, value);
+    const bool is_told = reader->is_reported;
+    const bool is_reported = is_told && reader->events->value(reader->events->context, value);
+    *out_is_open = is_reported || !pass_over(reader);
+    if (!*out_is_open) {
+        if (is_told) {
+            tell_end(reader);
+        }
+        return true;
+    }
     reader->levels[reader->depth++] =
-        (struct level){.is_array = is_array, .is_reported = is_reported};
+        (struct level){.is_array = is_array, .is_told = is_told, .is_reported = is_reported};
     if (!is_array && reader->keys != NULL) {
         key_set_enter(reader->keys);
     }
@@ -384,6 +413,9 @@ static void close_level(struct reader *reader) {
         key_set_leave(reader->keys);
     }
     reader->at++;
+    if (level->is_told) {
+        tell_end(reader);
+    }
 }
 
 /* Keeps the current key, which began at `first`, unless its object has it already. */
@@ -445,13 +477,14 @@ static bool read_value(struct reader *reader, bool *out_is_open) {
     struct parley_value value = {.offset = (size_t)(reader->at - reader->start)};
     *out_is_open = *reader->at == '{' || *reader->at == '[';
     if (*out_is_open) {
-        return open_level(reader, &value);
+        return open_level(reader, &value, out_is_open);
     }
     if (!read_scalar(reader, &value)) {
         return false;
     }
     if (reader->is_reported) {
         reader->events->value(reader->events->context, &value);
+        tell_end(reader);
     }
     return true;
 }
@@ -519,12 +552,14 @@ struct json_events json_events_of_walk(struct walk *walk) {
 enum json_reader_result json_reader_read(struct parley_bytes text, const struct json_events *events,
                                          struct parley_arena *arena, struct key_set *keys,
                                          struct json_fault *out_fault) {
+    struct level levels[JSON_DEPTH_MAX];
     struct reader reader = {.start = text.data,
                             .at = text.data,
                             .end = text.data + text.length,
                             .events = events,
                             .arena = arena,
                             .keys = keys,
+                            .levels = levels,
                             .fault = out_fault};
     *out_fault = (struct json_fault){.path = ""};
     const bool is_read = read_all(&reader);

@@ -36,6 +36,9 @@ struct json_events {
     bool (*key)(void *context, struct parley_bytes key);
     /* An array or object that was reported ends. */
     void (*leave)(void *context, size_t count);
+    /* The value for which `value` was called, perhaps of several that are open the innermost, ends
+     * before this byte of the text. NULL: it is not asked. */
+    void (*end)(void *context, size_t offset);
     bool is_brief; /* texts are needed during a call only: decoded ones take no room in the arena */
 };
 

@@ -29,7 +29,7 @@ static void call(const struct rpc *rpc, struct parley_arena *arena) {
     struct parley_buffer fault;
     parley_buffer_init(&fault);
     tool_request_init(&request);
-    if (tool != NULL && tool_read_arguments(tool, rpc->arguments, arena, &arguments, &fault) &&
+    if (tool != NULL && tool_take_arguments(tool, &rpc->arguments, arena, &arguments, &fault) &&
         tool->ask(&arguments, &request) == NULL) {
         require(request.target.length == 0 ||
                     (memchr(request.target.data, '\n', request.target.length) == NULL &&

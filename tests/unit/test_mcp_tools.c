@@ -14,6 +14,16 @@
 
 #include "tools.h"
 
+static bool take_arguments(const struct tool *tool, const char *text, struct parley_arena *arena,
+                           struct tool_call *out, struct parley_buffer *fault) {
+    struct rpc_arguments arguments;
+    struct json_object object = {
+        .fields = arguments.items, .count = RPC_ARGUMENTS_MAX, .is_list = true};
+    assert_int_equal(json_object_read(parley_bytes_of(text), &object, arena), JSON_FIELDS_READ);
+    arguments.count = object.item_count;
+    return tool_take_arguments(tool, &arguments, arena, out, fault);
+}
+
 /* "METHOD TARGET\nCONTENT-TYPE\nWAIT KEY\nBODY" of a request; a fault as it is. */
 static void ask(const char *name, const char *arguments, struct parley_buffer *out) {
     struct parley_arena arena;
@@ -23,7 +33,7 @@ static void ask(const char *name, const char *arguments, struct parley_buffer *o
     assert_non_null(tool);
     parley_arena_init(&arena, 0);
     tool_request_init(&request);
-    if (tool_read_arguments(tool, parley_bytes_of(arguments), &arena, &call, out)) {
+    if (take_arguments(tool, arguments, &arena, &call, out)) {
         const char *fault = tool->ask(&call, &request);
         if (fault != NULL) {
             parley_buffer_text(out, fault);
@@ -201,9 +211,9 @@ static void test_an_inbox_has_what_is_for_the_agent_and_names_what_it_may_not_re
         enum tool_step step = TOOL_ASKS;
         parley_arena_init(&arena, 0);
         parley_buffer_init(&fault);
-        assert_true(tool_read_arguments(
-            &tool_inbox, PARLEY_BYTES("{\"agent\":\"g\",\"sessions\":[\"s\"],\"limit\":2}"), &arena,
-            &call, &fault));
+        assert_true(take_arguments(&tool_inbox,
+                                   "{\"agent\":\"g\",\"sessions\":[\"s\"],\"limit\":2}", &arena,
+                                   &call, &fault));
         for (size_t k = 0; step == TOOL_ASKS; k++) {
             const struct tool_answer answer = {inboxes[i].statuses[k],
                                                parley_bytes_of(inboxes[i].bodies[k])};
@@ -301,8 +311,7 @@ static void take(size_t row, struct parley_buffer *out) {
     struct tool_request next;
     parley_arena_init(&arena, 0);
     tool_request_init(&next);
-    assert_true(
-        tool_read_arguments(tool, parley_bytes_of(steps[row].arguments), &arena, &call, out));
+    assert_true(take_arguments(tool, steps[row].arguments, &arena, &call, out));
     call.answered_count = steps[row].answered_count;
     const struct tool_answer answer = {steps[row].status, parley_bytes_of(steps[row].body)};
     const enum tool_step step = tool->then(&call, &answer, &next);

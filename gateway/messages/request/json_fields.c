@@ -2,113 +2,91 @@
 
 #include "json_fields.h"
 
-#include <stddef.h>
 #include <string.h>
 
 #include "json_reader.h"
+#include "json_skip.h"
 
 struct reading {
     struct parley_bytes text;
-    struct json_field *fields;
-    size_t count, present; /* the field whose key was read; count: none of them */
-    struct parley_bytes *unknown;
-    bool is_inside, is_repeated, is_object;
+    struct json_object *object; /* the innermost that is read; NULL: before the text and after it */
+    struct json_object *whole;
+    bool is_object; /* the text is */
 };
 
-/* The end of the string whose opening quote is at `at`, in a text that has no fault. */
-static size_t end_of_string(struct parley_bytes text, size_t at) {
-    const char *const begin = text.data + at + 1, *const end = text.data + text.length;
-    const char *from = begin, *quote;
-    while ((quote = memchr(from, '"', (size_t)(end - from))) != NULL) {
-        size_t slashes = 0;
-        while (quote - slashes > begin && quote[-1 - (ptrdiff_t)slashes] == '\\') {
-            slashes++;
-        }
-        if (slashes % 2 == 0) {
-            return (size_t)(quote - text.data) + 1;
-        }
-        from = quote + 1;
-    }
-    return text.length;
-}
-
-/* The end of the value that begins at `at`, likewise. */
-static size_t end_of(struct parley_bytes text, size_t at) {
-    size_t depth = 0;
-    for (size_t i = at; i < text.length; i++) {
-        const char c = text.data[i];
-        if (c == '"') {
-            i = end_of_string(text, i) - 1;
-        } else if (c == '{' || c == '[') {
-            depth++;
-            continue;
-        } else if (c == '}' || c == ']') {
-            if (depth == 0) {
-                return i;
-            }
-            depth--;
-        } else if (depth == 0 && strchr(", \t\r\n", c) != NULL) {
-            return i;
-        } else {
-            continue;
-        }
-        if (depth == 0) {
-            return i + 1;
-        }
-    }
-    return text.length;
+static bool enter(struct reading *reading, struct json_object *object) {
+    object->around = reading->object;
+    reading->object = object;
+    return true;
 }
 
 static bool on_value(void *context, const struct parley_value *value) {
     struct reading *reading = context;
-    if (!reading->is_inside) {
-        reading->is_inside = true;
-        reading->is_object = value->kind == PARLEY_OBJECT;
-        return reading->is_object;
+    const bool is_object = value->kind == PARLEY_OBJECT;
+    if (reading->object == NULL) {
+        reading->is_object = is_object;
+        return is_object && enter(reading, reading->whole);
     }
-    struct json_field *field = &reading->fields[reading->present];
+    struct json_field *field = reading->object->current;
     field->kind = value->kind;
     field->text = parley_value_text(value);
     field->number = value->number;
-    field->raw = (struct parley_bytes){reading->text.data + value->offset,
-                                       end_of(reading->text, value->offset) - value->offset};
-    return false;
-}
-
-static bool on_key(void *context, struct parley_bytes key) {
-    struct reading *reading = context;
-    for (size_t i = 0; i < reading->count; i++) {
-        if (parley_bytes_equal(key, parley_bytes_of(reading->fields[i].name))) {
-            reading->is_repeated |= reading->fields[i].kind != PARLEY_ABSENT;
-            reading->present = i;
-            return true;
-        }
-    }
-    if (reading->unknown != NULL && reading->unknown->data == NULL) {
-        *reading->unknown = key.data != NULL ? key : PARLEY_BYTES("");
-    }
-    return false;
+    field->raw.data = reading->text.data + value->offset;
+    return is_object && field->inside != NULL && enter(reading, field->inside);
 }
 
 static void on_leave(void *context, size_t count) {
-    (void)context;
+    struct reading *reading = context;
     (void)count;
+    reading->object = reading->object->around;
 }
 
-enum json_fields_result json_fields_read(struct parley_bytes text, struct json_field *fields,
-                                         size_t count, struct parley_arena *arena,
-                                         struct parley_bytes *out_unknown) {
-    struct reading reading = {
-        .text = text, .fields = fields, .count = count, .unknown = out_unknown};
+static void on_end(void *context, size_t offset) {
+    struct reading *reading = context;
+    if (reading->object != NULL) {
+        struct parley_bytes *raw = &reading->object->current->raw;
+        raw->length = offset - (size_t)(raw->data - reading->text.data);
+    }
+}
+
+/* Returns: NULL: there is no more room. */
+static struct json_field *next_of_list(struct json_object *list, struct parley_bytes key) {
+    struct json_field *field =
+        list->item_count < list->count ? &list->fields[list->item_count] : NULL;
+    list->item_count++;
+    if (field != NULL) {
+        *field = (struct json_field){.key = key};
+    }
+    return field;
+}
+
+/* Returns: NULL: no field looks for the member. */
+static struct json_field *find_field(struct json_object *object, struct parley_bytes key) {
+    for (size_t i = 0; i < object->count; i++) {
+        struct json_field *field = &object->fields[i];
+        if (parley_bytes_equal(key, parley_bytes_of(field->name))) {
+            object->is_repeated |= field->kind != PARLEY_ABSENT;
+            return field;
+        }
+    }
+    if (object->unknown.data == NULL) {
+        object->unknown = key.data != NULL ? key : PARLEY_BYTES("");
+    }
+    return NULL;
+}
+
+static bool on_key(void *context, struct parley_bytes key) {
+    struct json_object *object = ((struct reading *)context)->object;
+    object->current = object->is_list ? next_of_list(object, key) : find_field(object, key);
+    return object->current != NULL;
+}
+
+enum json_fields_result json_object_read(struct parley_bytes text, struct json_object *object,
+                                         struct parley_arena *arena) {
+    struct reading reading = {.text = text, .whole = object};
     const struct json_events events = {
-        .context = &reading, .value = on_value, .key = on_key, .leave = on_leave};
+        .context = &reading, .value = on_value, .key = on_key, .leave = on_leave, .end = on_end};
     struct json_fault fault;
-    if (out_unknown != NULL) {
-        *out_unknown = (struct parley_bytes){0};
-    }
-    for (size_t i = 0; i < count; i++) {
-        fields[i] = (struct json_field){.name = fields[i].name};
-    }
     switch (json_reader_read(text, &events, arena, NULL, &fault)) {
     case JSON_READER_FAULT:
         return JSON_FIELDS_NOT_JSON;
@@ -117,9 +95,21 @@ enum json_fields_result json_fields_read(struct parley_bytes text, struct json_f
     case JSON_READER_READ:
         break;
     }
-    return !reading.is_object    ? JSON_FIELDS_NO_OBJECT
-           : reading.is_repeated ? JSON_FIELDS_REPEATED
-                                 : JSON_FIELDS_READ;
+    return reading.is_object ? JSON_FIELDS_READ : JSON_FIELDS_NO_OBJECT;
+}
+
+enum json_fields_result json_fields_read(struct parley_bytes text, struct json_field *fields,
+                                         size_t count, struct parley_arena *arena,
+                                         struct parley_bytes *out_unknown) {
+    struct json_object object = {.fields = fields, .count = count};
+    for (size_t i = 0; i < count; i++) {
+        fields[i] = (struct json_field){.name = fields[i].name};
+    }
+    const enum json_fields_result result = json_object_read(text, &object, arena);
+    if (out_unknown != NULL) {
+        *out_unknown = object.unknown;
+    }
+    return result == JSON_FIELDS_READ && object.is_repeated ? JSON_FIELDS_REPEATED : result;
 }
 
 /* ---- lists ---- */
@@ -131,7 +121,7 @@ bool json_fields_next_object(struct parley_bytes array, size_t *at, struct parle
         return false;
     }
     const size_t start = (size_t)(begin - array.data);
-    *at = end_of(array, start);
+    *at = json_skip_value(array, start);
     *out = (struct parley_bytes){begin, *at - start};
     return true;
 }
@@ -158,6 +148,11 @@ static bool on_listed(void *context, const struct parley_value *value) {
     return false;
 }
 
+static void on_listed_leave(void *context, size_t count) {
+    (void)context;
+    (void)count;
+}
+
 static bool on_listed_key(void *context, struct parley_bytes key) {
     ((struct listing *)context)->name = key;
     return true;
@@ -165,7 +160,7 @@ static bool on_listed_key(void *context, struct parley_bytes key) {
 
 static bool list(struct parley_bytes text, struct parley_arena *arena, struct listing *listing) {
     const struct json_events events = {
-        .context = listing, .value = on_listed, .key = on_listed_key, .leave = on_leave};
+        .context = listing, .value = on_listed, .key = on_listed_key, .leave = on_listed_leave};
     struct json_fault fault;
     return json_reader_read(text, &events, arena, NULL, &fault) == JSON_READER_READ &&
            !listing->is_wrong;

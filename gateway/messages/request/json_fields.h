@@ -9,13 +9,31 @@
 #include <parley/arena.h>
 #include <parley/rule.h>
 
-/* A member that is looked for.  Owns: all bytes are borrowed from the text or are in the arena. */
+struct json_object;
+
+/* A member.  Owns: all bytes are borrowed from the text or are in the arena. */
 struct json_field {
-    const char *name;         /* the caller's */
-    enum parley_kind kind;    /* PARLEY_ABSENT: it is not there */
-    struct parley_bytes raw;  /* the value as it was written */
-    struct parley_bytes text; /* of a string, decoded */
-    double number;            /* of a number; of a boolean 0 or 1 */
+    const char *name;           /* the one that is looked for: the caller's; NULL: in a list */
+    struct json_object *inside; /* the caller's: what is read of an object; NULL: nothing */
+    enum parley_kind kind;      /* PARLEY_ABSENT: it is not there */
+    struct parley_bytes raw;    /* the value as it was written */
+    struct parley_bytes text;   /* of a string, decoded */
+    double number;              /* of a number; of a boolean 0 or 1 */
+    struct parley_bytes key;    /* in a list: its name */
+};
+
+/* What is read of an object. */
+struct json_object {
+    struct json_field *fields;
+    size_t count;      /* of fields */
+    bool is_list;      /* the fields become the first members; else they look for theirs */
+    size_t item_count; /* of a list: how many members there are */
+    /* Of fields that look for members: */
+    struct parley_bytes unknown; /* the first member that is none of them; data NULL: none */
+    bool is_repeated;            /* one is there twice */
+    /* While it is read: */
+    struct json_field *current; /* whose key was read last */
+    struct json_object *around; /* NULL: it is the text */
 };
 
 enum json_fields_result {
@@ -25,6 +43,11 @@ enum json_fields_result {
     JSON_FIELDS_REPEATED,  /* a field is there twice */
     JSON_FIELDS_MEMORY,
 };
+
+/* Fills in an object and those inside of it, in one pass. All members but those of the caller are
+ * zero before.  Returns: not JSON_FIELDS_REPEATED: the objects say it. */
+enum json_fields_result json_object_read(struct parley_bytes text, struct json_object *object,
+                                         struct parley_arena *arena);
 
 /* Fills in the `count` fields that the object `text` has. `out_unknown`: the name of the first
  * member that is none of them, data NULL if there is none; NULL: others may be there. */
