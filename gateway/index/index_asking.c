@@ -36,6 +36,13 @@ bool index_step(struct index_asking *asking, sqlite3_stmt *statement) {
     return result == SQLITE_ROW;
 }
 
+bool index_may_read(struct index_asking *asking) {
+    const bool has_room = asking->rows_read < INDEX_ROWS_MAX;
+    asking->is_cut = asking->is_cut || !has_room;
+    asking->rows_read += has_room;
+    return has_room;
+}
+
 void index_bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text) {
     sqlite3_bind_text64(statement, place, text.data, text.length, SQLITE_TRANSIENT, SQLITE_UTF8);
 }
@@ -48,7 +55,7 @@ struct parley_bytes index_column_text(sqlite3_stmt *statement, int number) {
 }
 
 void index_message_read(sqlite3_stmt *statement, struct index_message *out) {
-    enum { POS, STORED, PROTOCOL, TYPE, TEXTS, SIZE = 12, TRACE, MEMBERS, MORE };
+    enum { POS, STORED, PROTOCOL, TYPE, TEXTS, SIZE = 12, TRACE, MEMBERS, MORE, WAITS };
     const unsigned number = (unsigned)sqlite3_column_int(statement, PROTOCOL);
     *out = (struct index_message){.at = {.stored = sqlite3_column_int64(statement, STORED),
                                          .pos = sqlite3_column_int64(statement, POS)},
@@ -58,7 +65,8 @@ void index_message_read(sqlite3_stmt *statement, struct index_message *out) {
                                   .size = sqlite3_column_int64(statement, SIZE),
                                   .trace = index_column_text(statement, TRACE),
                                   .members = index_column_text(statement, MEMBERS),
-                                  .has_more = sqlite3_column_int(statement, MORE) != 0};
+                                  .has_more = sqlite3_column_int(statement, MORE) != 0,
+                                  .is_waiting = sqlite3_column_int(statement, WAITS) != 0};
     struct parley_bytes *const texts[] = {&out->lane,   &out->source, &out->id,   &out->thread,
                                           &out->sender, &out->agent,  &out->time, &out->subject};
     for (int i = 0; i < (int)(sizeof texts / sizeof texts[0]); i++) {
@@ -92,6 +100,12 @@ unsigned index_stream_number(struct index_asking *asking, const char *name) {
     const unsigned number = index_step(asking, find) ? (unsigned)sqlite3_column_int64(find, 0) : 0;
     sqlite3_finalize(find);
     return number;
+}
+
+void index_place_write(struct index_asking *asking, struct parley_buffer *out, int64_t pos) {
+    char stream[INDEX_STREAM_SIZE];
+    index_stream_name(asking, (unsigned)((uint64_t)pos >> INDEX_SEQUENCE_BITS), stream);
+    parley_buffer_format(out, "\"%s:%" PRIu64 "\"", stream, index_sequence_of(pos));
 }
 
 /* ---- the answer ---- */

@@ -17,6 +17,7 @@ struct index_asking {
     struct index_places *places; /* NULL: items are wanted without data */
     unsigned char secret[16];
     size_t rows_read, item_count;
+    bool is_cut; /* rows that it wanted were left out: the view says of what */
     bool has_next;
     enum index_answered answered; /* the first failure */
 };
@@ -24,7 +25,8 @@ struct index_asking {
 /* The columns of a message, in this order, of the table that is called m. */
 #define INDEX_COLUMNS                                                                              \
     "m.pos, m.stored, m.protocol, m.type, m.lane, m.source, m.id, m.thread, m.sender, m.agent, "   \
-    "m.time, m.subject, m.size, m.trace, m.members, m.more"
+    "m.time, m.subject, m.size, m.trace, m.members, m.more, m.waits"
+enum { INDEX_COLUMN_COUNT = 17 };
 
 /* Owns: borrowed until the statement's next step; data NULL: it is null. */
 struct parley_bytes index_column_text(sqlite3_stmt *statement, int number);
@@ -49,8 +51,12 @@ void index_list_end_with(struct index_asking *asking, const char *next,
 sqlite3_stmt *index_prepare(struct index_asking *asking, const char *sql);
 /* The next row.  Returns: false: there is none, or it failed. */
 bool index_step(struct index_asking *asking, sqlite3_stmt *statement);
+/* Counts a row that is read.  Returns: false: the page has read its share, and is_cut says so. */
+bool index_may_read(struct index_asking *asking);
 void index_bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text);
 
+/* Appends a place as a text: "VLP:42", with its quotes. */
+void index_place_write(struct index_asking *asking, struct parley_buffer *out, int64_t pos);
 /* The name of a stream by its number, and the other way; "" and 0: there is none. */
 void index_stream_name(struct index_asking *asking, unsigned number, char out[256]);
 unsigned index_stream_number(struct index_asking *asking, const char *name);

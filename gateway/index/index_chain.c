@@ -6,38 +6,24 @@
 
 #include "index_messages.h"
 
-#include <inttypes.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include <parley/arena.h>
 
-#include "index_ledger.h"
+#include "index_bearers.h"
 
-enum { BEARERS_MAX = 64, NOTES_MAX = 100 };
+enum { NOTES_MAX = 100 };
 
 enum { BY_ID, BY_TARGET, TARGETS_OF, MESSAGE_AT };
 
-#define MESSAGES "SELECT " INDEX_COLUMNS " FROM messages m WHERE "
-
 const char *const index_chain_statements[] = {
-    [BY_ID] = MESSAGES "m.id_key=?1 ORDER BY m.stored DESC, m.pos DESC",
-    [BY_TARGET] =
-        "SELECT " INDEX_COLUMNS ", o.target, o.relation FROM refs o CROSS JOIN messages m "
-        "WHERE m.pos=o.pos AND o.target_key=?1 AND o.is_label=0 ORDER BY o.stored, o.pos",
+    [BY_ID] = INDEX_BY_ID_SQL,
+    [BY_TARGET] = INDEX_BY_TARGET_SQL,
     [TARGETS_OF] = "SELECT target, target_key, relation FROM refs WHERE pos=?1 AND is_label=0",
-    [MESSAGE_AT] = MESSAGES "m.pos=?1",
+    [MESSAGE_AT] = "SELECT " INDEX_COLUMNS " FROM messages m WHERE m.pos=?1",
     NULL,
-};
-
-enum { TARGET = 16, RELATION /* the columns after those of a message */ };
-
-/* The messages that bear an id, the newest first. */
-struct bearers {
-    struct ledger_node items[BEARERS_MAX];
-    size_t count;
-    struct parley_arena arena; /* of their texts */
 };
 
 /* References that lead nowhere, or to a message of another type than they are meant for. */
@@ -51,75 +37,14 @@ struct chain {
     const struct parley_index_relation *relations;
     struct ledger ledger;
     struct parley_arena arena;
-    struct bearers bearers;
+    struct index_bearers bearers;
     struct parley_buffer candidates; /* of the root: a JSON array's elements */
     size_t candidate_count;
     struct notes unresolved, mismatched;
-    bool is_cut;
 };
-
-static bool may_read(struct chain *chain) {
-    const bool has_room = chain->asking->rows_read < INDEX_ROWS_MAX;
-    chain->is_cut = chain->is_cut || !has_room;
-    chain->asking->rows_read += has_room;
-    return has_room;
-}
-
-static bool is_of_chain(const struct chain *chain, const struct index_message *message) {
-    return message->protocol_number == chain->asking->question->protocol &&
-           index_is_visible(chain->asking, message);
-}
 
 static void fail(struct chain *chain) {
     chain->asking->answered = INDEX_NO_MEMORY;
-}
-
-static struct parley_bytes copy_text(struct chain *chain, struct parley_arena *arena,
-                                     struct parley_bytes text) {
-    if (text.length == 0) {
-        return (struct parley_bytes){0};
-    }
-    const char *copy = parley_arena_copy(arena, text);
-    if (copy == NULL) {
-        fail(chain);
-    }
-    return (struct parley_bytes){copy, copy != NULL ? text.length : 0};
-}
-
-static struct ledger_node node_of(struct chain *chain, struct parley_arena *arena,
-                                  const struct index_message *message) {
-    return (struct ledger_node){.at = message->at,
-                                .type = message->type,
-                                .id = copy_text(chain, arena, message->id),
-                                .thread = copy_text(chain, arena, message->thread),
-                                .sender = copy_text(chain, arena, message->sender)};
-}
-
-static void find_bearers(struct chain *chain, struct parley_bytes id, int64_t key) {
-    struct bearers *bearers = &chain->bearers;
-    sqlite3_stmt *find = index_prepare(chain->asking, index_chain_statements[BY_ID]);
-    sqlite3_bind_int64(find, 1, key);
-    bearers->count = 0;
-    parley_arena_reset(&bearers->arena);
-    while (index_step(chain->asking, find) && may_read(chain)) {
-        struct index_message message;
-        index_message_read(find, &message);
-        if (!is_of_chain(chain, &message) || !index_texts_equal(message.protocol, message.id, id)) {
-            continue;
-        }
-        if (bearers->count == BEARERS_MAX) {
-            chain->is_cut = true;
-            break;
-        }
-        bearers->items[bearers->count++] = node_of(chain, &bearers->arena, &message);
-    }
-    sqlite3_finalize(find);
-}
-
-static void write_place(struct chain *chain, struct parley_buffer *out, int64_t pos) {
-    char stream[INDEX_STREAM_SIZE];
-    index_stream_name(chain->asking, (unsigned)((uint64_t)pos >> INDEX_SEQUENCE_BITS), stream);
-    parley_buffer_format(out, "\"%s:%" PRIu64 "\"", stream, index_sequence_of(pos));
 }
 
 /* ---- the root ---- */
@@ -139,16 +64,16 @@ static bool is_wanted(const struct chain *chain, const struct ledger_node *beare
 static void keep_root(struct chain *chain, const struct ledger_node *bearer) {
     struct ledger_node *root = &chain->ledger.nodes[chain->ledger.count++];
     *root = *bearer;
-    root->id = copy_text(chain, &chain->arena, bearer->id);
-    root->thread = copy_text(chain, &chain->arena, bearer->thread);
-    root->sender = copy_text(chain, &chain->arena, bearer->sender);
+    root->id = index_text_copy(chain->asking, &chain->arena, bearer->id);
+    root->thread = index_text_copy(chain->asking, &chain->arena, bearer->thread);
+    root->sender = index_text_copy(chain->asking, &chain->arena, bearer->sender);
 }
 
 static void find_root(struct chain *chain) {
     const char *wanted = chain->asking->question->values[INDEX_ID];
     char room[INDEX_DIGEST_SIZE];
     const struct parley_bytes id = index_short_text(parley_bytes_of(wanted), room);
-    find_bearers(chain, id, index_key(chain->asking->secret, id));
+    index_bearers_find(chain->asking, &chain->bearers, id, index_key(chain->asking->secret, id));
     for (size_t i = 0; i < chain->bearers.count; i++) {
         const struct ledger_node *bearer = &chain->bearers.items[i];
         if (!is_wanted(chain, bearer)) {
@@ -158,7 +83,7 @@ static void find_root(struct chain *chain) {
             keep_root(chain, bearer);
         }
         parley_buffer_text(&chain->candidates, chain->candidate_count++ > 0 ? "," : "");
-        write_place(chain, &chain->candidates, bearer->at.pos);
+        index_place_write(chain->asking, &chain->candidates, bearer->at.pos);
     }
     chain->ledger.nodes[0].is_ambiguous = chain->candidate_count > 1;
 }
@@ -179,7 +104,7 @@ static bool add_node(struct chain *chain, size_t parent, const struct ledger_nod
     struct ledger *ledger = &chain->ledger;
     const size_t depth = ledger->nodes[parent].depth + 1;
     if (ledger->count == LEDGER_NODES_MAX || depth > LEDGER_DEPTH_MAX) {
-        chain->is_cut = true;
+        chain->asking->is_cut = true;
         return false;
     }
     ledger->nodes[ledger->count] = *node;
@@ -191,25 +116,15 @@ static bool add_node(struct chain *chain, size_t parent, const struct ledger_nod
     return true;
 }
 
-/* Whether it is this one of several with its id that the message means. */
-static bool means(struct chain *chain, const struct ledger_node *from, size_t parent) {
-    const struct bearers *bearers = &chain->bearers;
-    const size_t chosen = ledger_choose(from, bearers->items, bearers->count);
-    return chosen != SIZE_MAX &&
-           bearers->items[chosen].at.pos == chain->ledger.nodes[parent].at.pos;
-}
-
 static void take(struct chain *chain, size_t parent, const struct index_message *message,
                  unsigned relation) {
     const enum parley_index_effect effect = chain->relations[relation].effect;
-    const struct ledger_node compared = {
-        .at = message->at, .thread = message->thread, .sender = message->sender};
     const size_t number = find_node(chain, message->at.pos);
-    if (!means(chain, &compared, parent)) {
+    if (!index_bearers_is_meant(&chain->bearers, message, chain->ledger.nodes[parent].at.pos)) {
         return;
     }
     if (number == chain->ledger.count) {
-        const struct ledger_node node = node_of(chain, &chain->arena, message);
+        const struct ledger_node node = index_node_of(chain->asking, &chain->arena, message);
         if (!add_node(chain, parent, &node, relation)) {
             return;
         }
@@ -226,16 +141,12 @@ static void expand(struct chain *chain, size_t number) {
     if (id.length == 0) {
         return;
     }
-    find_bearers(chain, id, key);
-    sqlite3_stmt *find = index_prepare(chain->asking, index_chain_statements[BY_TARGET]);
-    sqlite3_bind_int64(find, 1, key);
-    while (index_step(chain->asking, find) && may_read(chain)) {
-        struct index_message message;
-        index_message_read(find, &message);
-        if (is_of_chain(chain, &message) &&
-            index_texts_equal(message.protocol, index_column_text(find, TARGET), id)) {
-            take(chain, number, &message, (unsigned)sqlite3_column_int(find, RELATION));
-        }
+    index_bearers_find(chain->asking, &chain->bearers, id, key);
+    sqlite3_stmt *find = index_referrers_begin(chain->asking, key);
+    struct index_message message;
+    unsigned relation;
+    while (index_referrers_next(chain->asking, find, id, &message, &relation)) {
+        take(chain, number, &message, relation);
     }
     sqlite3_finalize(find);
 }
@@ -245,11 +156,11 @@ static void expand(struct chain *chain, size_t number) {
 static bool begin_note(struct chain *chain, struct notes *notes, const struct ledger_node *node,
                        const char *relation, struct parley_bytes id) {
     if (notes->count == NOTES_MAX) {
-        chain->is_cut = true;
+        chain->asking->is_cut = true;
         return false;
     }
     parley_buffer_text(&notes->text, notes->count++ > 0 ? ",{\"of\":" : "{\"of\":");
-    write_place(chain, &notes->text, node->at.pos);
+    index_place_write(chain->asking, &notes->text, node->at.pos);
     parley_buffer_format(&notes->text, ",\"relation\":\"%s\",\"id\":", relation);
     parley_buffer_json(&notes->text, id);
     return true;
@@ -258,7 +169,7 @@ static bool begin_note(struct chain *chain, struct notes *notes, const struct le
 static void check_target(struct chain *chain, const struct ledger_node *node,
                          struct parley_bytes target, const struct parley_index_relation *relation) {
     const struct parley_protocol *protocol = parley_protocols[chain->asking->question->protocol];
-    const struct bearers *bearers = &chain->bearers;
+    const struct index_bearers *bearers = &chain->bearers;
     const size_t chosen = ledger_choose(node, bearers->items, bearers->count);
     const unsigned type = chosen != SIZE_MAX ? bearers->items[chosen].type : 0;
     if (chosen == SIZE_MAX) {
@@ -276,9 +187,9 @@ static void check_target(struct chain *chain, const struct ledger_node *node,
 static void check_targets(struct chain *chain, const struct ledger_node *node) {
     sqlite3_stmt *find = index_prepare(chain->asking, index_chain_statements[TARGETS_OF]);
     sqlite3_bind_int64(find, 1, node->at.pos);
-    while (index_step(chain->asking, find) && may_read(chain)) {
+    while (index_step(chain->asking, find) && index_may_read(chain->asking)) {
         const struct parley_bytes target = index_column_text(find, 0);
-        find_bearers(chain, target, sqlite3_column_int64(find, 1));
+        index_bearers_find(chain->asking, &chain->bearers, target, sqlite3_column_int64(find, 1));
         check_target(chain, node, target, &chain->relations[sqlite3_column_int(find, 2)]);
     }
     sqlite3_finalize(find);
@@ -303,7 +214,7 @@ static void write_relation(struct chain *chain, size_t number) {
     } else {
         parley_buffer_format(out,
                              ",\"relation\":\"%s\",\"of\":", chain->relations[node->relation].name);
-        write_place(chain, out, chain->ledger.nodes[node->parent].at.pos);
+        index_place_write(chain->asking, out, chain->ledger.nodes[node->parent].at.pos);
     }
     write_state(out, node->state);
     parley_buffer_text(out, node->is_ambiguous ? ",\"ambiguous\":true" : "");
@@ -344,7 +255,7 @@ static void write_chain(struct chain *chain) {
         parley_buffer_text(&members, ",\"ambiguous\":true");
         write_array(&members, "candidates", &chain->candidates);
     }
-    parley_buffer_text(&members, chain->is_cut ? ",\"more\":true" : "");
+    parley_buffer_text(&members, chain->asking->is_cut ? ",\"more\":true" : "");
     index_list_end_with(chain->asking, NULL, &members);
     parley_buffer_finish(&members);
 }
@@ -354,7 +265,7 @@ static void finish(struct chain *chain) {
     parley_buffer_finish(&chain->candidates);
     parley_buffer_finish(&chain->unresolved.text);
     parley_buffer_finish(&chain->mismatched.text);
-    parley_arena_finish(&chain->bearers.arena);
+    index_bearers_finish(&chain->bearers);
     parley_arena_finish(&chain->arena);
     ledger_finish(&chain->ledger);
     free(chain);

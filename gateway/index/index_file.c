@@ -26,7 +26,8 @@ static const char tables[] =
     /* pos: stream << 40 | sequence */
     "CREATE TABLE messages(pos INTEGER PRIMARY KEY, stored INTEGER, protocol INTEGER, type INTEGER,"
     " lane TEXT, source TEXT, id_key INTEGER, id TEXT, thread TEXT, sender TEXT, agent TEXT,"
-    " time TEXT, subject TEXT, size INTEGER, trace TEXT, members TEXT, more INTEGER);"
+    " time TEXT, subject TEXT, size INTEGER, trace TEXT, members TEXT, more INTEGER,"
+    " waits INTEGER);"
     "CREATE INDEX m_stored ON messages(protocol, stored);"
     "CREATE INDEX m_id ON messages(id_key, stored) WHERE id_key IS NOT NULL;"
     "CREATE INDEX m_thread ON messages(protocol, thread, stored) WHERE thread IS NOT NULL;"

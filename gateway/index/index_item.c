@@ -37,7 +37,8 @@ void index_message_of(const struct index_row *row, struct index_room *room,
         .trace = row->trace,
         .members = {entry->members_length > 0 ? entry->members : NULL, entry->members_length},
         .size = (int64_t)row->size,
-        .has_more = entry->has_more};
+        .has_more = entry->has_more,
+        .is_waiting = entry->is_waiting};
 }
 
 /* An unreadable one may be private, of any agent: as readers of streams see it. */

@@ -21,6 +21,7 @@ struct index_message {
     struct parley_bytes lane, source, id, thread, sender, agent, time, subject, trace, members;
     int64_t size;
     bool has_more;
+    bool is_waiting; /* as parley_index_entry.is_waiting */
 };
 
 #define INDEX_STREAM_SIZE 256

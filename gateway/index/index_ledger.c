@@ -29,6 +29,10 @@ static bool is_kin(const struct ledger_node *one, const struct ledger_node *othe
     return is_same_text(one->sender, other->sender) || is_same_text(one->thread, other->thread);
 }
 
+bool ledger_may_correct(const struct ledger_node *right, const struct ledger_node *wrong) {
+    return is_kin(right, wrong) && ledger_is_before(&wrong->at, &right->at);
+}
+
 /* How near it is to what names it. */
 static int nearness(const struct ledger_node *from, const struct ledger_node *bearer) {
     enum { BEFORE = 1, SENDER = 2, THREAD = 4 };
@@ -76,10 +80,8 @@ enum parley_status ledger_add_edge(struct ledger *ledger, size_t child, size_t p
 /* ---- judging ---- */
 
 static bool counts(const struct ledger *ledger, const struct ledger_edge *edge) {
-    const struct ledger_node *child = &ledger->nodes[edge->child];
-    const struct ledger_node *parent = &ledger->nodes[edge->parent];
-    return edge->effect == PARLEY_INDEX_CORRECTS && is_kin(child, parent) &&
-           ledger_is_before(&parent->at, &child->at);
+    return edge->effect == PARLEY_INDEX_CORRECTS &&
+           ledger_may_correct(&ledger->nodes[edge->child], &ledger->nodes[edge->parent]);
 }
 
 static void note_corrections(const struct ledger *ledger, struct judgement *of) {

@@ -48,6 +48,10 @@ struct ledger {
 /* Whether `one` was stored before `other`. */
 bool ledger_is_before(const struct index_cursor *one, const struct index_cursor *other);
 
+/* Whether a correction of `wrong` by `right` counts: it was stored later, and is of the same sender
+ * or thread. */
+bool ledger_may_correct(const struct ledger_node *right, const struct ledger_node *wrong);
+
 /* Of the messages that bear an id, the one that `from` means: of its thread, else its sender's,
  * else any; of several the newest that was stored before it, else the newest.  Returns: SIZE_MAX:
  * none but itself bears it. */

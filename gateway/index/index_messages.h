@@ -18,5 +18,8 @@ enum index_answered index_neighbours_write(struct index_asking *asking);
 extern const char *const index_trace_statements[];
 enum index_answered index_trace_write(struct index_asking *asking);
 
+extern const char *const index_sessions_statements[];
+enum index_answered index_sessions_write(struct index_asking *asking);
+
 extern const char *const index_chain_statements[];
 enum index_answered index_chain_write(struct index_asking *asking);

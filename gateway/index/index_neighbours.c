@@ -9,6 +9,8 @@
 
 #include <parley/index.h>
 
+#include "index_bearers.h"
+
 enum { NEIGHBOURS_MAX = 100 };
 
 enum { MESSAGE_AT, TARGETS_OF, BY_ID, BY_TARGET };
@@ -19,13 +21,9 @@ const char *const index_neighbours_statements[] = {
     [MESSAGE_AT] = MESSAGES "m.pos=?1",
     [TARGETS_OF] = "SELECT target, target_key, relation FROM refs WHERE pos=?1 AND is_label=0",
     [BY_ID] = MESSAGES "m.id_key=?1 ORDER BY m.stored, m.pos",
-    [BY_TARGET] =
-        "SELECT " INDEX_COLUMNS ", o.target, o.relation FROM refs o CROSS JOIN messages m "
-        "WHERE m.pos=o.pos AND o.target_key=?1 AND o.is_label=0 ORDER BY o.stored, o.pos",
+    [BY_TARGET] = INDEX_BY_TARGET_SQL,
     NULL,
 };
-
-enum { TARGET = 16, RELATION /* the columns after those of a message */ };
 
 /* What a list of neighbours holds so far. */
 struct neighbours {
@@ -100,8 +98,8 @@ static void write_referring(struct neighbours *found, struct parley_bytes id) {
     while (id.length > 0 && found->count < NEIGHBOURS_MAX && index_step(asking, find)) {
         struct index_message message;
         index_message_read(find, &message);
-        if (index_texts_equal(message.protocol, index_column_text(find, TARGET), id)) {
-            add(found, &message, sqlite3_column_int(find, RELATION));
+        if (index_texts_equal(message.protocol, index_column_text(find, INDEX_TARGET_COLUMN), id)) {
+            add(found, &message, sqlite3_column_int(find, INDEX_RELATION_COLUMN));
         }
     }
     sqlite3_finalize(find);

@@ -83,10 +83,22 @@ static const struct parley_option_help of_chain[] = {
     ROW_WAIT,
     ROW_END};
 
+static const struct parley_option_help of_sessions[] = {
+    {"session", "Only this session.", A_TEXT, TEXT},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
 
 static bool has_ledger(const struct parley_protocol *protocol) {
     return protocol->index != NULL && protocol->index->has_ledger;
+}
+
+static bool has_sessions(const struct parley_protocol *protocol) {
+    return protocol->index != NULL && protocol->index->sessions != NULL;
 }
 
 const struct index_view index_views[] = {
@@ -119,6 +131,11 @@ const struct index_view index_views[] = {
      .required = "id",
      .statements = index_chain_statements,
      .write = index_chain_write},
+    {.name = "sessions",
+     .is_of = has_sessions,
+     .options = of_sessions,
+     .statements = index_sessions_statements,
+     .write = index_sessions_write},
     {.name = NULL},
 };
 

@@ -27,8 +27,9 @@ enum statement {
     STATEMENT_COUNT
 };
 
-static const char insert_message[] = "INSERT OR REPLACE INTO messages VALUES"
-                                     "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17)";
+static const char insert_message[] =
+    "INSERT OR REPLACE INTO messages VALUES"
+    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
 
 static const char *const texts[] = {
     [ADD_MESSAGE] = insert_message,
@@ -301,6 +302,7 @@ static enum parley_status add_message(struct index_store *store, const struct in
     bind_text(add, 15, row->trace);
     bind_text(add, 16, members);
     sqlite3_bind_int(add, 17, entry->has_more);
+    sqlite3_bind_int(add, 18, entry->is_waiting);
     return step(store, add);
 }
 

@@ -17,7 +17,7 @@ enum { BY_ID, BY_TARGET, BY_THREAD, BY_TRACE, TARGETS_OF, MESSAGE_AT };
 #define MESSAGES "SELECT " INDEX_COLUMNS " FROM messages m WHERE "
 #define REFERRING "SELECT " INDEX_COLUMNS ", o.target FROM refs o CROSS JOIN messages m WHERE "
 
-enum { TARGET = 16 /* the column after those of the message */ };
+enum { TARGET = INDEX_COLUMN_COUNT /* the column after those of the message */ };
 
 const char *const index_trace_statements[] = {
     [BY_ID] = MESSAGES "m.id_key=?1 ORDER BY m.stored, m.pos",

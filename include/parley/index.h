@@ -25,6 +25,7 @@ struct parley_index_relation {
     bool is_label;    /* what it names is a word such as a keyword, not a message */
     /* Bit I: it is meant for messages of types[I]; 0: for any. */
     uint32_t target_types;
+    bool settles; /* a message of these types that waits is no longer open */
     /* What it says of the message that it names, for a ledger. */
     enum parley_index_effect {
         PARLEY_INDEX_REFERS,
@@ -48,7 +49,13 @@ struct parley_index_entry {
     size_t reference_count;
     char members[PARLEY_INDEX_MEMBERS_BYTES_MAX]; /* a JSON object … */
     size_t members_length;                        /* … 0: it has none */
-    bool has_more; /* it says more than this: references, receivers, or members that do not fit */
+    bool is_waiting; /* it is open until another one refers to it by a relation that settles it */
+    bool has_more;   /* it says more than this: references, receivers, or members that do not fit */
+};
+
+/* Threads that are sessions of work. */
+struct parley_index_sessions {
+    unsigned context; /* the type by which an agent says where it leaves a session */
 };
 
 struct parley_index_kind {
@@ -56,6 +63,7 @@ struct parley_index_kind {
     /* Bit I: of messages of types[I] only the agent's last counts. */
     uint32_t passing_types;
     bool has_ledger; /* its references make one: what supports, answers and corrects a message */
+    const struct parley_index_sessions *sessions; /* NULL: its threads are none */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);

@@ -26,6 +26,7 @@ enum parley_status parley_message_index(struct parley_message *message,
     out->receiver_count = has_many ? PARLEY_INDEX_RECEIVERS_MAX : route.receiver_count;
     out->reference_count = 0;
     out->members_length = 0;
+    out->is_waiting = false;
     out->has_more = has_many;
     return kind->read(message, out);
 }

@@ -14,8 +14,9 @@ enum relation { SUPPORTS, ANSWERS, CORRECTS, REFERS, KEYWORD };
 static const struct parley_index_relation relations[] = {
     [SUPPORTS] = {.name = "supports",
                   .target_types = PARLEY_TYPE_BIT(VLP_CLAIM),
+                  .settles = true,
                   .effect = PARLEY_INDEX_SUPPORTS},
-    [ANSWERS] = {.name = "answers", .target_types = PARLEY_TYPE_BIT(VLP_QUERY)},
+    [ANSWERS] = {.name = "answers", .target_types = PARLEY_TYPE_BIT(VLP_QUERY), .settles = true},
     [CORRECTS] = {.name = "corrects", .effect = PARLEY_INDEX_CORRECTS},
     [REFERS] = {.name = "refers", .is_label = false},
     [KEYWORD] = {.name = "keyword", .is_label = true},
@@ -36,9 +37,19 @@ static const struct json_index_row rows[] = {
     {NULL, NULL, 0, 0},
 };
 
+/* A query waits for a response, and a claim that names no source for evidence. */
+static bool is_waiting(const struct parley_message *message) {
+    const struct parley_value *provenance = &message->values[VLP_PROVENANCE];
+    const bool has_source = provenance->kind == PARLEY_ARRAY && provenance->count > 0;
+    return message->type == VLP_QUERY || (message->type == VLP_CLAIM && !has_source);
+}
+
 static enum parley_status read(struct parley_message *message, struct parley_index_entry *out) {
+    out->is_waiting = is_waiting(message);
     return json_index_read(message, rows, out);
 }
 
+static const struct parley_index_sessions sessions = {.context = VLP_SESSION_CONTEXT};
+
 const struct parley_index_kind vlp_index = {
-    .relations = relations, .has_ledger = true, .read = read};
+    .relations = relations, .has_ledger = true, .sessions = &sessions, .read = read};

@@ -7,33 +7,14 @@ import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from './lib/http.mjs';
+import { PATIENT, list, send } from './lib/index.mjs';
 import { parley, parleyFor, startParley, useParley } from './lib/parley.mjs';
 import { embeddedUrl, natsClient } from './lib/nats.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { bearer, createToken } from './lib/tokens.mjs';
-import { assertProblem, claim, lines, uniqueId } from './lib/vlp.mjs';
+import { assertProblem, claim, uniqueId } from './lib/vlp.mjs';
 
-const PATIENT = 'wait=5';
-
-async function send(server, messages) {
-  const answer = await post(server, '/v1/vlp/messages', lines(messages), {
-    type: NDJSON_TYPE,
-  });
-  const results = answer.text.trim().split('\n').map(JSON.parse);
-  const last = results.filter(({ seq }) => seq !== undefined).at(-1);
-  return `VLP:${last.seq}`;
-}
-
-async function list(server, path) {
-  let answer;
-  await until('the index has it', async () => {
-    answer = await get(server, path); // `wait` is at most 5 s
-    return answer.status !== 503;
-  });
-  assert.equal(answer.status, 200, answer.text);
-  return answer;
-}
 async function indexCheck(server) {
   const { json } = await get(server, '/readyz', { headers: { accept: 'application/json' } });
   return json.checks.find(({ name }) => name === 'index');
@@ -44,7 +25,7 @@ describe('without an index', () => {
   const its = useParley();
 
   it('lists say that there is none', async () => {
-    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/trace?id=x']) {
+    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/vlp/sessions', '/v1/trace?id=x']) {
       assertProblem(await get(its.parley, path), 404, 'no-index');
     }
   });
@@ -186,7 +167,7 @@ describe('an index', () => {
     const { views } = (await get(server, '/v1/protocols/vlp')).json;
     assert.deepEqual(views.map(({ name, address }) => [name, address]), [
       ['messages', '/v1/vlp/messages'], ['threads', '/v1/vlp/threads'], ['senders', '/v1/vlp/senders'],
-      ['chain', '/v1/vlp/chain'],
+      ['chain', '/v1/vlp/chain'], ['sessions', '/v1/vlp/sessions'],
     ]);
     assert.ok(views[0].parameters.includes('refers_to'));
     for (const { name, address, parameters } of views) {

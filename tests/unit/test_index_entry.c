@@ -41,7 +41,15 @@ static const struct wanted {
     {"vlp", NULL,
      "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"query\",\"sender\":\"s\",\"timestamp\":"
      "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"refers_to\":null}",
-     ""},
+     "waits, "},
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"claim\",\"sender\":\"s\",\"timestamp\":"
+     "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"confidence\":0.5,\"provenance\":[]}",
+     "waits, {\"confidence\":0.5}"},
+    {"vlp", NULL,
+     "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"claim\",\"sender\":\"s\",\"timestamp\":"
+     "\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"confidence\":0.5,\"provenance\":[\"p\"]}",
+     "{\"confidence\":0.5}"},
     {"roundtable", "task-request", NULL,
      "{\"priority\":\"normal\",\"ttl\":3600,\"task\":\"security.briefing\"}"},
     {"roundtable", "task-claimed", NULL,
@@ -129,6 +137,7 @@ static void finish(struct checked *checked) {
 
 static void write_entry(const struct parley_protocol *protocol,
                         const struct parley_index_entry *entry, struct parley_buffer *out) {
+    parley_buffer_text(out, entry->is_waiting ? "waits, " : "");
     for (size_t i = 0; i < entry->reference_count; i++) {
         parley_buffer_text(out, protocol->index->relations[entry->references[i].relation].name);
         parley_buffer_char(out, ' ');

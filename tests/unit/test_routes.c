@@ -595,7 +595,8 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
                                        kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
         const bool is_of_threads = kind == OPERATION_ARTIFACT || kind == OPERATION_COMPILED;
         const bool is_of_ledgers =
-            kind == OPERATION_VIEW && strcmp(route.operation->view, "chain") == 0;
+            kind == OPERATION_VIEW && (strcmp(route.operation->view, "chain") == 0 ||
+                                       strcmp(route.operation->view, "sessions") == 0);
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
@@ -885,6 +886,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/vlp/threads", 0, "view threads vlp"},
         {"GET", "/v1/vlp/senders", 0, "view senders vlp"},
         {"GET", "/v1/vlp/chain", 0, "view chain vlp"},
+        {"GET", "/v1/vlp/sessions", 0, "view sessions vlp"},
         {"GET", "/v1/trace", 0, "view trace all"},
         {"POST", "/v1/vlp/validate", 0, "validate vlp"},
         {"POST", "/v1/vlp/convert", 0, "convert vlp"},

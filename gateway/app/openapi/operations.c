@@ -242,6 +242,13 @@ const struct operation operation_chain =
          "messages and 64 steps. A message precedes what refers to it.",
          "The messages; and the references that lead nowhere.", "ChainList", "ChainLine");
 
+const struct operation operation_sessions =
+    VIEW("sessions", "sessions", "The sessions, and what is open in them",
+         "In the order of their names, each with who took part, how many messages of each type and "
+         "lane it has, the place of the last message that says where it was left, and what waits "
+         "for an answer or for support. Whether a session is halted is in the list of halts alone.",
+         "A page of sessions.", "SessionList", "SessionLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",

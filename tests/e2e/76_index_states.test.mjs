@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// Views of the index that tell a state from several messages: sessions.
+
+import assert from 'node:assert/strict';
+import { before, describe, it } from 'node:test';
+import { NDJSON_TYPE, get } from './lib/http.mjs';
+import { PATIENT, list, send } from './lib/index.mjs';
+import { useParley } from './lib/parley.mjs';
+import { assertProblem, claim } from './lib/vlp.mjs';
+
+describe('the sessions of a protocol', () => {
+  const said = (id, type, sender, changes) => claim({ id, type, sender, session_id: 'S', ...changes });
+  const messages = [
+    said('C1', 'claim', 'Ann'),
+    said('C2', 'claim', 'Ann', { provenance: ['a'] }),
+    said('Q1', 'query', 'Bob', { safety: { level: 'review' } }),
+    said('Q2', 'query', 'Bob'),
+    said('R', 'response', 'Eve', { refers_to: 'Q2', session_id: 'T' }),
+    said('X', 'session_context', 'Ann', { keywords: ['k'], payload: {} }),
+  ];
+  const its = useParley({ args: ['--index', 'on'] });
+  before(() => send(its.parley, messages));
+  const sessions = (query = '') => list(its.parley, `/v1/vlp/sessions?after=VLP:${messages.length}&${PATIENT}${query}`);
+  const openOf = ({ open }) => open.map(({ id, waits_for }) => [id, waits_for]);
+
+  it('say who took part, how many messages of each type they have, and what is open', async () => {
+    const { json, headers } = await sessions();
+    const [one, other] = json.items;
+    assert.deepEqual([one.session, one.count, one.who], ['S', 5, ['Ann', 'Bob']]);
+    assert.deepEqual(one.types, { claim: 2, query: 2, session_context: 1 });
+    assert.deepEqual(one.lanes, { safe: 4, review: 1 });
+    assert.equal(one.context, 'VLP:6');
+    assert.deepEqual(openOf(one), [['C1', 'supports'], ['Q1', 'answers']]);
+    assert.deepEqual(one.open[0], { message: 'VLP:1', id: 'C1', type: 'vlp.claim', sender: 'Ann', waits_for: 'supports' });
+    assert.deepEqual([other.session, other.context, other.open], ['T', null, []]);
+    assert.equal(json.next, null);
+    assert.match(headers['parley-index'], /^VLP:\d+$/);
+    assert.deepEqual((await sessions('&session=S')).json.items, [one]);
+    assert.deepEqual((await sessions('&session=none')).json.items, []);
+  });
+
+  it('come in pages, as lines, and once', async () => {
+    const first = await sessions('&limit=1');
+    assert.deepEqual(first.json.items.map(({ session }) => session), ['S']);
+    const second = await sessions(`&limit=1&cursor=${first.json.next}`);
+    assert.deepEqual(second.json.items.map(({ session }) => session), ['T']);
+    const { text, headers } = await get(its.parley, '/v1/vlp/sessions', { headers: { accept: NDJSON_TYPE } });
+    assert.deepEqual(text.trim().split('\n').map((line) => JSON.parse(line).session), ['S', 'T', undefined]);
+    const again = await get(its.parley, '/v1/vlp/sessions', { headers: { accept: NDJSON_TYPE, 'if-none-match': headers.etag } });
+    assert.deepEqual([again.status, again.text], [304, '']);
+  });
+
+  it('close what is answered, supported or corrected', async () => {
+    const place = await send(its.parley, [
+      said('E', 'evidence', 'Eve', { refers_to: 'C1', provenance: ['a'] }),
+      said('K', 'correction', 'Bob', { refers_to: 'Q1' }),
+    ]);
+    const { json } = await list(its.parley, `/v1/vlp/sessions?session=S&after=${place}&${PATIENT}`);
+    assert.deepEqual(json.items[0].open, []);
+  });
+
+  it('are refused with what they do not know, and of protocols that have none', async () => {
+    for (const query of ['session=', 'thread=S', 'limit=0', 'after=BRENNER:1']) {
+      assertProblem(await get(its.parley, `/v1/vlp/sessions?${query}`), 400, 'invalid-parameter');
+    }
+    for (const protocol of ['roundtable', 'supervisor', 'brenner']) {
+      assertProblem(await get(its.parley, `/v1/${protocol}/sessions`), 404, 'not-found');
+    }
+  });
+});
