@@ -25,6 +25,7 @@ struct parley_reviews_kind {
     const char *subjects; /* of messages to be decided on, below the protocol's first token:
                              "review.>" */
     const char *thread;   /* the name of a conversation in queries: "session" */
+    const char *lane;     /* of the messages that announce decisions: "safe" */
     /* Appends the message, as JSON, that announces a decision: in the reviewer's name. It is not
      * itself stored on `subjects`. */
     void (*write_review)(const struct parley_review *review, struct parley_buffer *out);

@@ -29,5 +29,6 @@ const struct parley_reviews_kind vlp_reviews = {
     .bucket = "parley_reviews",
     .subjects = "review.>",
     .thread = "session",
+    .lane = "safe",
     .write_review = write_review,
 };

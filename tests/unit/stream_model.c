@@ -42,7 +42,7 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *server, cons
 }
 
 void jetstream_request_cancel(struct jetstream_request *request) {
-    if (request != NULL) {
+    if (request != NULL && !review_ask_cancel(request)) {
         ((struct jetstream *)request)->rest.done = NULL;
     }
 }
@@ -346,9 +346,9 @@ void free_world(struct world *world) {
     assert_true(TAILQ_EMPTY(&world->pool.holders));
     assert_true(TAILQ_EMPTY(&world->pool.waiters));
     assert_int_equal(world->pool.granted_bytes, 0);
+    stream_hub_finish(&world->hub);
     stream_pool_finish(&world->pool);
     reactor_destroy(world->reactor);
-    stream_hub_finish(&world->hub);
     parley_schema_destroy(world->schema);
     free(world);
 }

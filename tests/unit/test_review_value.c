@@ -8,6 +8,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <string.h>
 
 #include "review_value.h"
@@ -71,6 +72,68 @@ static void test_the_keys_of_a_place_are_its_own(void **state) {
     assert_string_equal(key, "VLP.42");
     review_notice_key_write(&place, key);
     assert_string_equal(key, "VLP.42.notice");
+}
+
+static void test_a_header_names_what_is_approved_or_nothing(void **state) {
+    (void)state;
+    static const struct {
+        const char *header, *stream; /* NULL: nothing */
+        uint64_t sequence;
+    } rows[] = {
+        {"VLP:42 approve", "VLP", 42},
+        {"VLP_fleet-a:1 approve", "VLP_fleet-a", 1},
+        {"VLP:42 reject", NULL, 0},
+        {"VLP:42", NULL, 0},
+        {"VLP:42 approve ", NULL, 0},
+        {"VLP:42  approve", NULL, 0},
+        {"VLP:0 approve", NULL, 0},
+        {"VLP:042 approve", NULL, 0},
+        {"VLP: approve", NULL, 0},
+        {":42 approve", NULL, 0},
+        {"*:42 approve", NULL, 0},
+        {"A.B:42 approve", NULL, 0},
+        {"A>:42 approve", NULL, 0},
+        {"A B:42 approve", NULL, 0},
+        {"VLP:42:1 approve", NULL, 0},
+        {"approve", NULL, 0},
+        {"", NULL, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char stream[REVIEW_PLACE_MAX];
+        struct review_place place;
+        const bool is_read = review_header_read(rows[i].header, stream, &place);
+        if (is_read != (rows[i].stream != NULL)) {
+            fail_msg("%s", rows[i].header);
+        }
+        if (is_read) {
+            assert_string_equal(place.stream, rows[i].stream);
+            assert_int_equal(place.sequence, rows[i].sequence);
+        }
+    }
+}
+
+static void test_a_header_with_a_name_that_is_too_long_names_nothing(void **state) {
+    (void)state;
+    char header[1024], stream[REVIEW_PLACE_MAX], key[REVIEW_KEY_MAX];
+    static const char digits[] = "9999999999999999999";
+    struct review_place place;
+    for (size_t length = 1; length < 600; length++) {
+        memset(header, 'x', length);
+        snprintf(header + length, sizeof header - length, ":%s approve", digits);
+        if (review_header_read(header, stream, &place)) {
+            review_notice_key_write(&place, key);
+            assert_int_equal(strlen(key), length + strlen(digits) + strlen("..notice"));
+        } else {
+            assert_true(length > 255); /* the longest name that NATS allows */
+        }
+    }
+}
+
+static void test_a_subject_is_among_those_that_begin_like_it(void **state) {
+    (void)state;
+    assert_true(review_is_among("vlp.review.claim", "vlp.review.>"));
+    assert_false(review_is_among("vlp.safe.claim", "vlp.review.>"));
+    assert_false(review_is_among("vlp.reviewed.claim", "vlp.review.>"));
 }
 
 static void test_a_body_with_another_member_or_value_has_a_fault(void **state) {
@@ -162,6 +225,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_place_is_a_stream_and_a_sequence_in_one_spelling),
         cmocka_unit_test(test_the_keys_of_a_place_are_its_own),
+        cmocka_unit_test(test_a_header_names_what_is_approved_or_nothing),
+        cmocka_unit_test(test_a_header_with_a_name_that_is_too_long_names_nothing),
+        cmocka_unit_test(test_a_subject_is_among_those_that_begin_like_it),
         cmocka_unit_test(test_a_body_with_another_member_or_value_has_a_fault),
         cmocka_unit_test(test_a_value_is_read_as_it_was_written),
         cmocka_unit_test(test_decisions_are_the_same_whenever_they_were_made),

@@ -189,6 +189,45 @@ static void test_a_token_says_that_its_reader_waits(void **state) {
     assert_false(token.is_ahead);
 }
 
+static void test_a_token_says_that_its_reader_has_what_is_approved(void **state) {
+    (void)state;
+    static const struct {
+        const char *text, *mark;
+    } rows[] = {
+        {"VLP:" CREATED ":reviewed:42", "reviewed:"},
+        {"VLP:" CREATED ":ahead:42", "ahead:"},
+        {"VLP:" CREATED ":42", ""},
+    };
+    struct stream_token token;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_true(stream_token_find(rows[i].text, "VLP", &token));
+        assert_string_equal(stream_token_mark(&token), rows[i].mark);
+        assert_int_equal(token.sequence, 42);
+        assert_true(parley_bytes_equal(token.created, PARLEY_BYTES(CREATED)));
+    }
+    assert_invalid("since", "VLP:" CREATED ":reviewed:ahead:42");
+    assert_invalid("since", "VLP:" CREATED ":approved:42");
+    assert_invalid("since", "VLP:reviewed:42");
+}
+
+static void test_reviewed_is_true_or_false_where_there_are_reviews(void **state) {
+    (void)state;
+    struct stream_query query;
+    assert_int_equal(set(&query, "reviewed", "true"), STREAM_QUERY_SET);
+    assert_true(query.is_reviewed);
+    assert_int_equal(set(&query, "reviewed", "false"), STREAM_QUERY_SET);
+    assert_false(query.is_reviewed);
+    assert_invalid("reviewed", "True");
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        assert_int_equal(stream_query_concerns("reviewed", parley_protocols[i]),
+                         parley_protocols[i]->reviews != NULL);
+    }
+    assert_true(stream_query_concerns("reviewed", NULL));
+    assert_false(stream_query_concerns_refused("reviewed"));
+    assert_true(stream_query_concerns_refused("since"));
+    assert_false(stream_query_is_filter("reviewed"));
+}
+
 static void test_the_last_event_id_wins_over_since(void **state) {
     (void)state;
     struct stream_query query;
@@ -273,7 +312,7 @@ static void test_the_names_that_a_refusal_lists_are_those_that_are_taken(void **
         assert_int_equal(stream_query_set(&query, stream_query_names[count], "", NOW, &wants),
                          STREAM_QUERY_INVALID);
     }
-    assert_int_equal(count, 4 + STREAM_OPTION_COUNT);
+    assert_int_equal(count, 5 + STREAM_OPTION_COUNT);
 }
 
 static void test_options_of_others_are_ignored_and_unknown_ones_are_not(void **state) {
@@ -295,6 +334,8 @@ int main(void) {
         cmocka_unit_test(test_since_refuses_what_cannot_be),
         cmocka_unit_test(test_a_token_says_where_each_stream_was),
         cmocka_unit_test(test_a_token_says_that_its_reader_waits),
+        cmocka_unit_test(test_a_token_says_that_its_reader_has_what_is_approved),
+        cmocka_unit_test(test_reviewed_is_true_or_false_where_there_are_reviews),
         cmocka_unit_test(test_the_last_event_id_wins_over_since),
         cmocka_unit_test(test_follow_limit_and_envelope_are_checked),
         cmocka_unit_test(test_filters_are_lists_without_empty_items),

@@ -15,6 +15,7 @@
 
 #include "stream_fixture.h"
 #include "stream_reader.h"
+#include "stream_review.h"
 
 #define CREATED "2025-12-01T00:00:00Z"
 #define TOKEN(sequence) "VLP:" CREATED ":" #sequence
@@ -69,7 +70,7 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, c
 }
 
 void jetstream_request_cancel(struct jetstream_request *request) {
-    assert_null(request);
+    assert_true(request == NULL || review_ask_cancel(request));
 }
 
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
@@ -160,6 +161,7 @@ static int set_up(void **state) {
     stream_query_init(&world->query);
     world->first_sequence = 1;
     world->schema = vlp_schema();
+    review_asks_reset();
     return 0;
 }
 
@@ -509,6 +511,109 @@ static void test_an_event_that_was_given_back_half_sent_is_sent_to_its_end(void 
     assert_int_equal(stream_reader_read(world->reader, expected, 7), HTTP_SOURCE_END);
 }
 
+/* ---- what people approve ---- */
+
+#define APPROVED_TOKEN "VLP:" CREATED ":reviewed:40"
+#define APPROVED                                                                                   \
+    "{\"specversion\":\"1.0\",\"id\":\"MSG001\",\"source\":\"/vlp/A\",\"type\":\"vlp.claim\","     \
+    "\"subject\":\"vlp.review.claim\",\"time\":\"2025-12-14T10:30:00Z\","                          \
+    "\"datacontenttype\":\"application/json\",\"sequence\":\"7\",\"resume\":\"%s\","               \
+    "\"reviewed\":{\"by\":\"B\",\"at\":\"2025-12-15T00:00:00Z\",\"reason\":\"r\"},\"data\":" CLAIM \
+    "}"
+#define DECISION                                                                                   \
+    "{\"decision\":\"approve\",\"by\":\"B\",\"reason\":\"r\",\"at\":\"2025-12-15T00:00:00Z\","     \
+    "\"id\":\"MSG001\"}"
+
+/* Stores a message that announces an approval of the one at 7. */
+static void store_notice(struct world *world, size_t stream, uint64_t sequence) {
+    const struct jetstream_header headers[] = {{REVIEW_HEADER, "VLP:7 approve"}, {.name = NULL}};
+    const struct jetstream_stored stored = {.sequence = sequence,
+                                            .time_ns = 1,
+                                            .subject = "vlp.safe.claim",
+                                            .payload = PARLEY_BYTES(CLAIM),
+                                            .known = headers};
+    const struct ordered_consumer_events *feed = &world->servers[stream].feed.events;
+    feed->stored(feed->context, &stored);
+}
+
+static void answer_reviews(const char *message) {
+    assert_string_equal(review_answer(DECISION), "VLP.7");
+    assert_string_equal(review_answer(NULL), "VLP.7.notice");
+    assert_string_equal(review_answer(message), "VLP:7");
+}
+
+static void test_what_is_approved_comes_before_its_notice_and_does_not_count(void **state) {
+    struct world *world = *state;
+    char expected[4096];
+    world->query.is_reviewed = true;
+    world->query.limit = 1;
+    stream_query_filter(&world->query, STREAM_FILTER_LANE, "safe");
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    store_notice(world, 0, 41);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_int_equal(world->request.wake_count, 0);
+    answer_reviews(CLAIM);
+    assert_int_equal(world->request.wake_count, 1);
+    assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
+    snprintf(expected, sizeof expected, APPROVED "\n" EVENT(41, TOKEN(41)) "\n", APPROVED_TOKEN);
+    assert_string_equal(world->sent, expected);
+}
+
+static void test_what_is_approved_and_was_given_back_half_sent_is_sent_to_its_end(void **state) {
+    struct world *world = *state;
+    char expected[4096];
+    world->query.is_reviewed = true;
+    open_reader(world, 2, true);
+    assert_int_equal(read_all(world, 100), 0);
+    world->length = 0;
+    store_notice(world, 0, 41);
+    answer_reviews(CLAIM);
+    const char *token = APPROVED_TOKEN "," TOKEN(40);
+    int length =
+        snprintf(expected, sizeof expected, "id: %s\ndata: " APPROVED "\n\n", token, token);
+    length += snprintf(
+        expected + length, sizeof expected - (size_t)length,
+        "id: " TOKEN(41) "," TOKEN(40) "\ndata: " EVENT(41, TOKEN(41) "," TOKEN(40)) "\n\n");
+    while (world->length < (size_t)length) {
+        ssize_t count = stream_reader_read(world->reader, world->sent + world->length, 7);
+        assert_in_range(count, 1, 7);
+        world->length += (size_t)count;
+        if (world->reader->current != NULL && world->reader->current->sequence != 0) {
+            fill_pool(world);
+        }
+    }
+    world->sent[world->length] = '\0';
+    assert_string_equal(world->sent, expected);
+    assert_int_equal(review_ask_count, 3);
+}
+
+static void test_where_nothing_is_to_be_given_there_is_the_notice_alone(void **state) {
+    struct world *world = *state;
+    world->query.is_reviewed = true;
+    stream_query_filter(&world->query, STREAM_FILTER_SENDER, "A");
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    store_notice(world, 0, 41);
+    answer_reviews(NULL);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_string_equal(world->sent, EVENT(41, TOKEN(41)) "\n");
+}
+
+static void test_a_keepalive_beside_an_approval_says_which_was_sent(void **state) {
+    struct world *world = *state;
+    world->query.is_reviewed = true;
+    open_reader(world, 1, false);
+    assert_int_equal(read_all(world, 100), 0);
+    store_notice(world, 0, 41);
+    assert_int_equal(read_all(world, 100), 0);
+    stream_reader_keep_alive(world->reader);
+    assert_int_equal(read_all(world, 100), 0);
+    assert_non_null(strstr(world->sent, "\"resume\":\"" TOKEN(40) "\""));
+    stream_reader_end(world->reader, "draining");
+    assert_int_equal(read_all(world, 100), HTTP_SOURCE_END);
+}
+
 static void test_an_event_that_was_given_back_and_is_gone_breaks_the_response(void **state) {
     struct world *world = *state;
     open_reader(world, 1, false);
@@ -825,6 +930,10 @@ int main(void) {
         TEST(test_an_event_that_leaves_the_ring_is_sent_to_its_end),
         TEST(test_an_event_that_was_given_back_half_sent_is_sent_to_its_end),
         TEST(test_an_event_that_was_given_back_and_is_gone_breaks_the_response),
+        TEST(test_what_is_approved_comes_before_its_notice_and_does_not_count),
+        TEST(test_what_is_approved_and_was_given_back_half_sent_is_sent_to_its_end),
+        TEST(test_where_nothing_is_to_be_given_there_is_the_notice_alone),
+        TEST(test_a_keepalive_beside_an_approval_says_which_was_sent),
         TEST(test_nothing_is_sent_within_an_event_that_was_given_back),
         TEST(test_what_cannot_be_fetched_breaks_the_response),
         TEST(test_an_idle_reader_is_kept_alive),

@@ -138,7 +138,7 @@ static void write_read_options(struct json_writer *json, enum operation_kind kin
                                const struct parley_protocol *protocol) {
     for (const char *const *name = stream_query_names; *name != NULL; name++) {
         const bool is_taken = kind == OPERATION_READ_REJECTED
-                                  ? !stream_query_is_filter(*name)
+                                  ? stream_query_concerns_refused(*name)
                                   : stream_query_concerns(*name, protocol);
         if (is_taken) {
             write_option(json, stream_query_help(*name), protocol);

@@ -227,6 +227,9 @@ static void write_message_event(struct json_writer *json, const struct parley_pr
     json_raw(json, "resume",
              PARLEY_BYTES("{\"description\":\"Go on after this event with "
                           "`since=` and this.\",\"type\":\"string\"}"));
+    if (protocol->reviews != NULL) {
+        json_ref(json, "reviewed", FOLDER, "Reviewed", "");
+    }
     write_ref(json, "data", protocol, "Message");
     json_close(json, '}');
     json_close(json, '}');

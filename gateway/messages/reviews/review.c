@@ -178,11 +178,7 @@ static void on_noted(void *context, const struct jetstream_ack *ack) {
 
 static void note(struct review *review, const struct jetstream_ack *ack) {
     char key[REVIEW_KEY_MAX];
-    parley_buffer_text(&review->notice, "{\"stream\":");
-    parley_buffer_json(&review->notice, parley_bytes_of(ack->stream));
-    parley_buffer_text(&review->notice, ",\"seq\":");
-    parley_buffer_uint(&review->notice, ack->sequence);
-    parley_buffer_char(&review->notice, '}');
+    review_notice_place_write(ack->stream, ack->sequence, &review->notice);
     review_notice_key_write(&review->place, key);
     const struct bucket_value value = {.bucket = review->channel->review_bucket,
                                        .key = key,
@@ -392,11 +388,6 @@ static bool read_message(struct review *review, const struct jetstream_held *hel
     return is_read;
 }
 
-/* `subjects`: "vlp.review.>". */
-static bool is_among(const char *subject, const char *subjects) {
-    return strncmp(subject, subjects, strlen(subjects) - 1) == 0;
-}
-
 static void refuse_place(struct review *review, const char *why) {
     char detail[512];
     snprintf(detail, sizeof detail, "No message at %.300s waits for a review: %.100s.",
@@ -412,7 +403,7 @@ static void on_fetched(void *context, const struct jetstream_held *held) {
                        held->error);
     } else if (held->found == JETSTREAM_HELD_GONE) {
         refuse_place(review, "it is not stored, or not any more");
-    } else if (!is_among(held->subject, review->channel->review_subjects)) {
+    } else if (!review_is_among(held->subject, review->channel->review_subjects)) {
         refuse_place(review, held->subject);
     } else if (read_message(review, held)) {
         decide(review);

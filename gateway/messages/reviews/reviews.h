@@ -9,9 +9,6 @@
 /* While there is no bucket for decisions. */
 #define REVIEWS_WITHOUT "no message can be reviewed meanwhile"
 
-/* The header of a message that announces a decision: "VLP:42 approve". */
-#define REVIEW_HEADER "Parley-Reviewed"
-
 void review_list_serve(struct gateway *gateway, struct http_request *request,
                        const struct parley_protocol *protocol);
 /* `place`: the message to be decided on, as in the address. */

@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "text_object.h"
 
@@ -52,6 +53,41 @@ void review_key_write(const struct review_place *place, char out[REVIEW_KEY_MAX]
 
 void review_notice_key_write(const struct review_place *place, char out[REVIEW_KEY_MAX]) {
     snprintf(out, REVIEW_KEY_MAX, "%s.%" PRIu64 ".notice", place->stream, place->sequence);
+}
+
+void review_notice_place_write(const char *stream, uint64_t sequence, struct parley_buffer *out) {
+    parley_buffer_text(out, "{\"stream\":");
+    parley_buffer_json(out, parley_bytes_of(stream));
+    parley_buffer_text(out, ",\"seq\":");
+    parley_buffer_uint(out, sequence);
+    parley_buffer_char(out, '}');
+}
+
+/* ---- the header ---- */
+
+/* What NATS allows in the name of a stream. */
+static size_t name_length(const char *text) {
+    size_t length = 0;
+    while (text[length] > ' ' && text[length] < 0x7f && strchr(".*>/\\:", text[length]) == NULL) {
+        length++;
+    }
+    return length;
+}
+
+bool review_header_read(const char *header, char stream[REVIEW_PLACE_MAX],
+                        struct review_place *out) {
+    const char *blank = strrchr(header, ' ');
+    const size_t length = name_length(header);
+    if (blank == NULL || strcmp(blank + 1, review_approve) != 0 || length == 0 ||
+        length >= REVIEW_PLACE_MAX - DIGITS_MAX - sizeof ":.notice") {
+        return false;
+    }
+    snprintf(stream, REVIEW_PLACE_MAX, "%.*s", (int)length, header);
+    return review_place_read((struct parley_bytes){header, (size_t)(blank - header)}, stream, out);
+}
+
+bool review_is_among(const char *subject, const char *subjects) {
+    return strncmp(subject, subjects, strlen(subjects) - 1) == 0;
 }
 
 /* ---- values ---- */

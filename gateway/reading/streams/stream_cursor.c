@@ -43,6 +43,17 @@ static void drop_queue(struct stream_cursor *cursor) {
     cursor->queue_next = cursor->next;
 }
 
+static void drop_approved(struct stream_cursor *cursor) {
+    stream_event_unref(cursor->approved);
+    cursor->approved = NULL;
+}
+
+/* Sequences count other messages from now on. */
+static void forget_messages(struct stream_cursor *cursor) {
+    drop_approved(cursor);
+    cursor->awaited = cursor->told = cursor->settled = cursor->given = 0;
+}
+
 /* The pool is full. */
 static void give_back_queue(struct stream_holder *holder) {
     struct stream_cursor *cursor = OWNER_OF(holder, struct stream_cursor, queue.holder);
@@ -306,6 +317,7 @@ void stream_cursor_stop(struct stream_cursor *cursor) {
     stream_tail_forget(&cursor->rest);
     close_feed(cursor);
     drop_queue(cursor);
+    drop_approved(cursor);
     LIST_REMOVE(&cursor->member, link);
     stream_groups_leave(cursor->group);
     if (cursor->is_live) {
@@ -386,6 +398,8 @@ static void on_informed(struct stream_member *member, const struct jetstream_str
         set_next(cursor, next);
         cursor->awaited =
             stream_start_is_awaited(query, stream_of(cursor), info, next) ? cursor->next : 0;
+        cursor->settled = cursor->given =
+            stream_start_reviewed(query, stream_of(cursor), info, cursor->next);
         find_first_gap(cursor, info);
         become_ready(cursor);
         return;
@@ -424,7 +438,33 @@ static bool is_to_be_told(const struct stream_cursor *cursor, const struct strea
            event->time_ns >= cursor->not_before_ns && stream_event_tells(event, cursor->query);
 }
 
+static bool may_approve(const struct stream_cursor *cursor, const struct stream_event *event) {
+    return event->review != NULL && cursor->query->is_reviewed &&
+           cursor->settled != event->sequence && event->time_ns >= cursor->not_before_ns;
+}
+
+/* Looks for what `notice` approves.  Returns: whether it is known, and then either `approved` is to
+ * be given, or the announcement is settled. */
+static bool find_approved(struct stream_cursor *cursor, struct stream_event *notice) {
+    struct stream_event *approved = NULL;
+    if (cursor->approved != NULL && cursor->approved->notice == notice->sequence) {
+        return true;
+    }
+    drop_approved(cursor);
+    cursor->is_asking = !stream_approvals_find(&cursor->hub->approvals, notice, &approved);
+    if (cursor->is_asking) {
+        return false;
+    }
+    if (approved != NULL && stream_event_matches_in_any_lane(approved, cursor->query)) {
+        cursor->approved = stream_event_ref(approved);
+    } else {
+        cursor->settled = notice->sequence;
+    }
+    return true;
+}
+
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out) {
+    cursor->is_asking = false;
     for (;;) {
         if (cursor->has_gap) {
             return STREAM_GAP;
@@ -447,6 +487,14 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
         } else if (is_to_be_told(cursor, event)) {
             *out = event;
             return STREAM_HALT;
+        } else if (may_approve(cursor, event)) {
+            if (!find_approved(cursor, event)) {
+                return STREAM_NOTHING;
+            }
+            if (cursor->approved != NULL) {
+                *out = cursor->approved;
+                return STREAM_APPROVED;
+            }
         } else if (event->time_ns >= cursor->not_before_ns &&
                    stream_event_matches(event, cursor->query)) {
             *out = event;
@@ -469,7 +517,28 @@ struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct str
     return event;
 }
 
+struct stream_event *stream_cursor_take_approved(struct stream_cursor *cursor) {
+    struct stream_event *event = cursor->approved;
+    cursor->approved = NULL;
+    cursor->settled = cursor->given = event->notice;
+    cursor->hub->event_count++;
+    stream_queue_touch(&cursor->queue);
+    return event;
+}
+
+/* It is asked for again, with the announcement that is next. */
+static bool return_approved(struct stream_cursor *cursor, const struct stream_event *event) {
+    if (cursor->has_gap || cursor->failure != STREAM_SOUND || cursor->next != event->notice) {
+        return false;
+    }
+    cursor->settled = cursor->given = 0;
+    return true;
+}
+
 bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event) {
+    if (event->notice != 0) {
+        return return_approved(cursor, event);
+    }
     if (cursor->has_gap || cursor->failure != STREAM_SOUND || cursor->next != event->sequence + 1) {
         return false;
     }
@@ -524,8 +593,8 @@ static void on_opened(struct stream_cursor *cursor) {
  * could show the jump. When two checks, which are seconds apart, were answered and no message came
  * in between, they are gone; for a stream that has other messages too the leader is asked. */
 static void on_checked(struct stream_cursor *cursor) {
-    const bool has_something =
-        cursor->has_gap || cursor->queue.first != NULL || cursor->next > cursor->end;
+    const bool has_something = cursor->has_gap || cursor->queue.first != NULL ||
+                               cursor->next > cursor->end || cursor->is_asking;
     if (!cursor->query->is_ending || has_something) {
         return;
     }
@@ -558,6 +627,9 @@ static void on_notice(struct stream_member *member, enum stream_notice notice) {
     case STREAM_HUB_CHECKED:
         on_checked(cursor);
         break;
+    case STREAM_HUB_REVIEWED:
+        wake_if_waiting(cursor);
+        break;
     case STREAM_HUB_UNPARK:
         unpark(cursor);
         break;
@@ -587,7 +659,8 @@ static void on_restarted(struct stream_member *member, const struct jetstream_st
     set_next(cursor, info->first_sequence);
     drop_queue(cursor);
     cursor->not_before_ns = 0;
-    cursor->silent_until = cursor->past_end = cursor->awaited = cursor->told = 0;
+    cursor->silent_until = cursor->past_end = 0;
+    forget_messages(cursor);
     if (cursor->query->is_ending) {
         cursor->end = info->last_sequence;
     }
@@ -601,7 +674,7 @@ static void on_rewound(struct stream_member *member, uint64_t sequence, uint64_t
         cursor->next <= newest + 1) {
         close_feed(cursor);
         cursor->next = sequence;
-        cursor->awaited = cursor->told = 0;
+        forget_messages(cursor);
         drop_queue(cursor);
     }
 }

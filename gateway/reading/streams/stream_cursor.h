@@ -15,6 +15,7 @@ enum stream_item {
     STREAM_EVENT,
     STREAM_GAP,        /* messages are gone */
     STREAM_HALT,       /* a message halts or releases a conversation, and is itself to come */
+    STREAM_APPROVED,   /* what people approved by a message, which is itself to come */
     STREAM_DONE,       /* the requested end is reached */
     STREAM_FAILED,     /* out of memory: it cannot continue without losing something */
     STREAM_UNREADABLE, /* NATS does not permit reading it: hub->refusal says why */
@@ -76,6 +77,12 @@ struct stream_cursor {
     uint64_t gap_first, gap_last;
     uint64_t told; /* of the last event whose halt the reader was told of */
 
+    /* Of what people approved (stream_approvals.h), by the sequences of announcements. */
+    uint64_t settled;              /* the last one whose message was given, or is not to be */
+    uint64_t given;                /* the last one whose message the reader got */
+    struct stream_event *approved; /* to be given next.  Owned; NULL if none is known */
+    bool is_asking;                /* whether there is one is not known so far */
+
     struct ordered_consumer *feed; /* of its own; NULL for none at present */
     uint64_t queue_next;           /* the sequence needed next after the queue */
     struct stream_queue queue;
@@ -100,10 +107,14 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
 static inline bool stream_cursor_is_in_past(const struct stream_cursor *cursor) {
     return cursor->next <= cursor->past_end;
 }
+/* After STREAM_APPROVED: the announcement is next, if it passes the filters.  Owns: returns a
+ * reference, which the caller drops. */
+struct stream_event *stream_cursor_take_approved(struct stream_cursor *cursor);
 /* After STREAM_EVENT: moves on past it.  Owns: returns a reference, which the caller drops. */
 struct stream_event *stream_cursor_take(struct stream_cursor *cursor, struct stream_event *event);
-/* After stream_cursor_take, before any other call: the event is next again, and is fetched once
- * more. The caller drops its reference.  Returns: false when that is not possible. */
+/* After stream_cursor_take or …_take_approved, before any other call: the event is next again, and
+ * is fetched once more. The caller drops its reference.  Returns: false when that is not possible.
+ */
 bool stream_cursor_return(struct stream_cursor *cursor, const struct stream_event *event);
 /* After STREAM_HALT: the event itself is next, if it passes the filters. */
 void stream_cursor_tell(struct stream_cursor *cursor, const struct stream_event *event);

@@ -136,15 +136,23 @@ void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
 }
 
 /* STREAM:<created>:<sequence> */
-static void write_token_of(struct parley_buffer *out, const char *stream, const char *created,
-                           uint64_t sequence, struct stream_layout *layout) {
+static void write_token_of(struct parley_buffer *out, const char *stream,
+                           const struct stream_token *token, struct stream_layout *layout) {
     open_token(out, layout);
     parley_buffer_text(out, stream);
     parley_buffer_char(out, ':');
-    parley_buffer_text(out, created);
+    parley_buffer_append(out, token->created);
     parley_buffer_char(out, ':');
-    parley_buffer_uint(out, sequence);
+    parley_buffer_text(out, stream_token_mark(token));
+    parley_buffer_uint(out, token->sequence);
     close_token(out, layout);
+}
+
+static void write_reviewed(struct parley_buffer *out, const struct review_value *value) {
+    stream_write_member(out, ",\"reviewed\":{\"by\":", value->by);
+    stream_write_member(out, ",\"at\":", value->at);
+    stream_write_member(out, ",\"reason\":", value->reason);
+    parley_buffer_char(out, '}');
 }
 
 /* STREAM:sequence, if it has no other. */
@@ -189,13 +197,20 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
     if (envelope->content_type != NULL) {
         stream_write_member(out, ",\"datacontenttype\":", parley_bytes_of(envelope->content_type));
     }
-    if (created == NULL) {
-        return;
+    const struct stream_approval *approval = envelope->approval;
+    if (created != NULL) {
+        const struct stream_token token = {.created = parley_bytes_of(created),
+                                           .sequence = approval != NULL ? approval->notice - 1
+                                                                        : stored->sequence,
+                                           .is_reviewed = approval != NULL};
+        parley_buffer_text(out, ",\"sequence\":\"");
+        parley_buffer_uint(out, stored->sequence);
+        parley_buffer_char(out, '"');
+        write_token_of(out, channel_token(channel), &token, layout);
     }
-    parley_buffer_text(out, ",\"sequence\":\"");
-    parley_buffer_uint(out, stored->sequence);
-    parley_buffer_char(out, '"');
-    write_token_of(out, channel_token(channel), created, stored->sequence, layout);
+    if (approval != NULL) {
+        write_reviewed(out, &approval->value);
+    }
 }
 
 void stream_blank_controls(struct parley_buffer *text) {

@@ -5,6 +5,7 @@
  * index. */
 
 #include "stream_event.h"
+#include "stream_review.h"
 
 /* Offsets in a text that is still growing. */
 struct stream_layout {
@@ -17,12 +18,13 @@ struct stream_envelope {
     struct parley_bytes id;     /* data NULL: STREAM:sequence */
     struct parley_bytes source; /* data NULL: the channel's name after a slash */
     struct parley_bytes type;
-    struct parley_bytes time; /* data NULL: that of storage */
-    const char *content_type; /* NULL if none is given */
+    struct parley_bytes time;               /* data NULL: that of storage */
+    const char *content_type;               /* NULL if none is given */
+    const struct stream_approval *approval; /* NULL if it is not approved */
 };
 
-/* Writes the members that every event of a stream has, from the opening brace up to and including
- * the resume token.  `created`: of the stream, for the token; NULL: there is neither token nor
+/* Writes the members that every event of a stream has, from the opening brace up to the resume
+ * token, and `reviewed`.  `created`: of the stream, for the token; NULL: there is neither token nor
  * sequence. */
 void stream_write_stored(struct parley_buffer *out, const struct channel *channel,
                          const char *created, const struct jetstream_stored *stored,

@@ -15,6 +15,7 @@
 #include "stream_halt.h"
 #include "stream_envelope.h"
 #include "stream_rejected.h"
+#include "stream_review.h"
 
 enum {
     SCRATCH_KEPT_BYTES = 256 * 1024, /* a giant message must not keep its memory */
@@ -37,6 +38,7 @@ struct stream_event *stream_event_ref(struct stream_event *event) {
 void stream_event_unref(struct stream_event *event) {
     if (event != NULL && --event->reference_count == 0) {
         stream_halt_destroy(event->halt);
+        stream_review_destroy(event->review);
         free(event);
     }
 }
@@ -99,14 +101,24 @@ static bool passes_filter(const struct stream_event *event, enum stream_filter f
 }
 
 /* Asked for each event and reader: most of them have no filter, and the others few. */
-bool stream_event_matches(const struct stream_event *event, const struct stream_query *query) {
-    for (unsigned left = query->filter_set; left != 0; left &= left - 1) {
+static inline bool passes_filters(const struct stream_event *event,
+                                  const struct stream_query *query, unsigned set) {
+    for (unsigned left = set; left != 0; left &= left - 1) {
         const enum stream_filter filter = (enum stream_filter)__builtin_ctz(left);
         if (!passes_filter(event, filter, query->filters[filter])) {
             return false;
         }
     }
     return true;
+}
+
+bool stream_event_matches(const struct stream_event *event, const struct stream_query *query) {
+    return passes_filters(event, query, query->filter_set);
+}
+
+bool stream_event_matches_in_any_lane(const struct stream_event *event,
+                                      const struct stream_query *query) {
+    return passes_filters(event, query, query->filter_set & ~(1u << STREAM_FILTER_LANE));
 }
 
 /* Filters that no message of the conversation passes. */
@@ -231,7 +243,8 @@ static struct stream_event *render_ours(struct stream_renderer *renderer, const 
                                              .source = route->source,
                                              .type = route->type,
                                              .time = route->time,
-                                             .content_type = "application/json"};
+                                             .content_type = "application/json",
+                                             .approval = renderer->approval};
     stream_write_stored(text, renderer->channel, created, stored, &envelope, &layout);
     parley_buffer_text(text, ",\"data\":");
     layout.bare_offset = text->length;
@@ -246,7 +259,8 @@ static struct stream_event *render_ours(struct stream_renderer *renderer, const 
         event->is_thread_caseless = message->protocol->is_thread_caseless;
         event->is_private = (message->protocol->private_types >> message->type & 1) != 0;
     }
-    if (event != NULL && !stream_halt_note(message->protocol, stored, route, &event->halt)) {
+    if (event != NULL && (!stream_halt_note(message->protocol, stored, route, &event->halt) ||
+                          !stream_review_note(message->protocol, stored, route, &event->review))) {
         stream_event_unref(event);
         return NULL;
     }
@@ -291,7 +305,8 @@ static struct stream_event *render_foreign(struct stream_renderer *renderer, con
                                            const struct jetstream_stored *stored) {
     struct parley_buffer *text = &renderer->text;
     struct stream_layout layout = {0};
-    const struct stream_envelope envelope = {.type = PARLEY_BYTES("parley.foreign")};
+    const struct stream_envelope envelope = {.type = PARLEY_BYTES("parley.foreign"),
+                                             .approval = renderer->approval};
     stream_write_stored(text, renderer->channel, created, stored, &envelope, &layout);
     write_reason(text, &renderer->message.findings);
     stream_write_base64(text, stored->payload);
@@ -363,6 +378,19 @@ struct stream_event *stream_render(struct stream_renderer *renderer, const char 
     return event;
 }
 
+struct stream_event *stream_render_approved(struct stream_renderer *renderer, const char *created,
+                                            const struct jetstream_stored *stored,
+                                            const struct stream_approval *approval) {
+    renderer->approval = approval;
+    struct stream_event *event = stream_render(renderer, created, stored);
+    renderer->approval = NULL;
+    if (event != NULL) {
+        event->notice = approval->notice;
+        event->time_ns = approval->time_ns;
+    }
+    return event;
+}
+
 /* ---- in another encoding ---- */
 
 static enum parley_status convert(struct stream_renderer *renderer, struct parley_bytes text,
@@ -392,6 +420,7 @@ struct stream_event *stream_render_converted(struct stream_renderer *renderer,
         converted->text = (struct parley_bytes){NULL, event->text.length}; /* known again by it */
         converted->sequence = event->sequence;
         converted->time_ns = event->time_ns;
+        converted->notice = event->notice;
     }
     return converted;
 }

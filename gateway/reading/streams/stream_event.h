@@ -11,7 +11,9 @@
 #include "moments.h"
 #include "stream_query.h"
 
+struct stream_approval;
 struct stream_halt;
+struct stream_review;
 
 /* A CloudEvents JSON object on one line. Its parts are kept apart, so that a reader of several
  * streams can put its own token in, and a reader without envelope takes the message alone. */
@@ -32,6 +34,9 @@ struct stream_event {
 
     /* The message halts a conversation, or says that halts were released. Owned. */
     struct stream_halt *halt; /* NULL for most */
+    /* The message announces that another one is approved, which is to be proven. Owned. */
+    struct stream_review *review; /* NULL for most */
+    uint64_t notice; /* of an event that is approved: the sequence of that announcement; else 0 */
 
     /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
@@ -49,6 +54,9 @@ void stream_event_unref(struct stream_event *event);
 /* A type without its protocol's name; NULL when it has none. */
 struct parley_bytes stream_type_name(struct parley_bytes type);
 bool stream_event_matches(const struct stream_event *event, const struct stream_query *query);
+/* The same, whatever lane it asks for: of what is approved. */
+bool stream_event_matches_in_any_lane(const struct stream_event *event,
+                                      const struct stream_query *query);
 /* Whether a reader with these filters, which may not get the event itself, is told of its halt or
  * release, since they can match messages of that conversation. */
 bool stream_event_tells(const struct stream_event *event, const struct stream_query *query);
@@ -64,7 +72,8 @@ struct stream_renderer {
     const struct channel *channel;
     struct stream_event *(*render)(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);
-    struct parley_message message; /* of a protocol; else zeroed */
+    struct parley_message message;          /* of a protocol; else zeroed */
+    const struct stream_approval *approval; /* of what is being rendered; NULL for most */
     struct parley_buffer text;
 };
 
@@ -80,6 +89,12 @@ void stream_renderer_finish(struct stream_renderer *renderer);
  * returns a new reference.  Returns: NULL: out of memory. */
 struct stream_event *stream_render(struct stream_renderer *renderer, const char *created,
                                    const struct jetstream_stored *stored);
+
+/* The same for a message that is approved: it has the time of its approval, and the token of a
+ * reader that has got it, but not the announcement. */
+struct stream_event *stream_render_approved(struct stream_renderer *renderer, const char *created,
+                                            const struct jetstream_stored *stored,
+                                            const struct stream_approval *approval);
 
 /* The message of an event of this renderer's stream in another encoding, as bytes that have the
  * event's place in the stream.  Owns, Returns: as above. */

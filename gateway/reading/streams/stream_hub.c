@@ -28,6 +28,7 @@ void stream_hub_init(struct stream_hub *hub, struct jetstream *jetstream,
                                .ring.low = UINT64_MAX};
     hub->channel = *channel;
     stream_renderer_init(&hub->renderer, schema, &hub->channel);
+    stream_approvals_init(&hub->approvals, hub);
     LIST_INIT(&hub->asking);
     LIST_INIT(&hub->waiting);
     LIST_INIT(&hub->fetching);
@@ -44,6 +45,7 @@ void stream_hub_set_place(struct stream_hub *hub, const struct jetstream_place *
 
 /* A stream that several protocols may read has a name for each of them in resume tokens. */
 void stream_hub_look(struct stream_hub *hub) {
+    stream_approvals_forget(&hub->approvals);
     if (stream_hub_filter(hub) == NULL) {
         hub->channel.token = NULL;
         return;
@@ -66,6 +68,7 @@ static void close_feed(struct stream_hub *hub) {
 
 void stream_hub_finish(struct stream_hub *hub) {
     close_feed(hub);
+    stream_approvals_finish(&hub->approvals);
     stream_renderer_finish(&hub->renderer);
     stream_groups_finish(&hub->groups);
 }
@@ -82,6 +85,11 @@ static void notify(struct stream_members *list, enum stream_notice notice) {
         next = LIST_NEXT(member, link);
         member->ops->notice(member, notice);
     }
+}
+
+void stream_hub_notify_reviewed(struct stream_hub *hub) {
+    notify(&hub->waiting, STREAM_HUB_REVIEWED);
+    notify(&hub->fetching, STREAM_HUB_REVIEWED);
 }
 
 /* ---- parked members ---- */
@@ -119,6 +127,7 @@ static void feed_opened(void *context, uint64_t next_sequence) {
 /* A server that lost its power may have lost its newest messages too, and reuses their sequences.
  * The members that have read the lost messages go back with it, or they would skip the new ones. */
 static void rewind_to(struct stream_hub *hub, uint64_t sequence) {
+    stream_approvals_forget(&hub->approvals);
     stream_ring_restart(&hub->ring, sequence);
     unpark_all(hub);
     struct stream_members *lists[] = {&hub->busy, &hub->waiting, &hub->fetching};
@@ -139,7 +148,7 @@ static void feed_stored(void *context, const struct jetstream_stored *stored) {
     struct stream_event *event =
         stream_render(&hub->renderer, stream_hub_is_core(hub) ? NULL : hub->created, stored);
     const bool has_jumped = sequence != hub->newest + 1 && stream_hub_filter(hub) == NULL;
-    if (event == NULL || has_jumped || event->halt != NULL) {
+    if (event == NULL || has_jumped || event->halt != NULL || event->review != NULL) {
         unpark_all(hub); /* a gap, or what more readers are told of than get the message */
     }
     hub->newest = sequence;
@@ -227,6 +236,7 @@ enum parley_status stream_hub_join(struct stream_hub *hub) {
 void stream_hub_leave(struct stream_hub *hub) {
     if (--hub->live_count == 0) {
         close_feed(hub);
+        stream_approvals_trim(&hub->approvals);
     }
 }
 
@@ -267,6 +277,7 @@ void stream_hub_renewed(struct stream_hub *hub) {
 static void restart(struct stream_hub *hub, const struct jetstream_stream_info *info) {
     unpark_all(hub);
     close_feed(hub);
+    stream_approvals_forget(&hub->approvals);
     snprintf(hub->former, sizeof hub->former, "%s", hub->created);
     snprintf(hub->created, sizeof hub->created, "%s", info->created);
     if (hub->live_count > 0) {

@@ -8,6 +8,7 @@
 #include <sys/queue.h>
 
 #include "core_subscription.h"
+#include "stream_approvals.h"
 #include "stream_groups.h"
 #include "stream_pool.h"
 #include "stream_ring.h"
@@ -16,11 +17,12 @@ enum { STREAM_HUB_TOKEN_MAX = JETSTREAM_STREAM_MAX + 32 };
 
 /* The events of which a hub notifies its members. */
 enum stream_notice {
-    STREAM_HUB_OPENED,  /* the ring says from where on it covers the stream */
-    STREAM_HUB_STORED,  /* the ring has a new event */
-    STREAM_HUB_REFUSED, /* NATS does not permit reading the stream: hub->refusal */
-    STREAM_HUB_CHECKED, /* the server has answered about the stream, which is still the same */
-    STREAM_HUB_UNPARK,  /* a parked member must leave its group, to the place where the hub is */
+    STREAM_HUB_OPENED,   /* the ring says from where on it covers the stream */
+    STREAM_HUB_STORED,   /* the ring has a new event */
+    STREAM_HUB_REFUSED,  /* NATS does not permit reading the stream: hub->refusal */
+    STREAM_HUB_CHECKED,  /* the server has answered about the stream, which is still the same */
+    STREAM_HUB_REVIEWED, /* more is known of what people approved */
+    STREAM_HUB_UNPARK,   /* a parked member must leave its group, to the place where the hub is */
 };
 
 struct stream_member_ops {
@@ -50,6 +52,7 @@ struct stream_hub {
     uint64_t readings;                   /* its bit in stream_reader.reads */
     char token[STREAM_HUB_TOKEN_MAX];    /* for channel.token */
     struct stream_renderer renderer;
+    struct stream_approvals approvals;
     struct stream_pool *pool;
     size_t ring_count_max, ring_bytes_max;
 
@@ -119,6 +122,9 @@ static inline struct jetstream_start stream_hub_begin(const struct stream_hub *h
 }
 
 const struct channel *stream_hub_channel(const struct stream_hub *hub);
+
+/* Notifies those that wait of STREAM_HUB_REVIEWED. */
+void stream_hub_notify_reviewed(struct stream_hub *hub);
 
 /* Asks about the stream for a member of the list `asking`, with a question that is sent from now
  * on, not with a pending one, whose answer may be older than the reader's request. Returns: false:

@@ -193,9 +193,8 @@ struct parley_bytes stream_list_next(const char **list) {
     return item;
 }
 
-/* Cuts ":ahead" off. */
-static bool take_ahead(struct parley_bytes *text) {
-    static const struct parley_bytes mark = {":ahead", sizeof ":ahead" - 1};
+/* Cuts a mark such as ":ahead" off. */
+static bool take_mark(struct parley_bytes *text, struct parley_bytes mark) {
     if (text->length < mark.length ||
         memcmp(text->data + text->length - mark.length, mark.data, mark.length) != 0) {
         return false;
@@ -214,7 +213,8 @@ static bool parse_token_part(struct parley_bytes part, struct stream_token *out)
     struct parley_bytes number = {last + 1, (size_t)(part.data + part.length - last - 1)};
     out->stream = (struct parley_bytes){part.data, (size_t)(first - part.data)};
     out->created = (struct parley_bytes){first + 1, (size_t)(last - first - 1)};
-    out->is_ahead = take_ahead(&out->created);
+    out->is_ahead = take_mark(&out->created, PARLEY_BYTES(":ahead"));
+    out->is_reviewed = !out->is_ahead && take_mark(&out->created, PARLEY_BYTES(":reviewed"));
     /* One less than the most, because the next one is what will be asked for. */
     return stream_time_parse(out->created, &ignored) && take_number(&number, &out->sequence) &&
            number.length == 0 && out->sequence < UINT64_MAX;
@@ -316,6 +316,12 @@ static bool set_envelope(struct stream_query *query, const char *value, int64_t 
     return query->is_bare;
 }
 
+static bool set_reviewed(struct stream_query *query, const char *value, int64_t now_ns) {
+    (void)now_ns;
+    query->is_reviewed = strcmp(value, "true") == 0;
+    return query->is_reviewed || strcmp(value, "false") == 0;
+}
+
 static bool is_filled(struct parley_bytes item) {
     return item.length > 0;
 }
@@ -351,6 +357,11 @@ static const struct option {
               "none, for the bare messages; without this option they come as CloudEvents",
               "{\"type\":\"string\",\"enum\":[\"none\"]}"},
      .set = set_envelope},
+    {.help = {"reviewed",
+              "`true`: also the messages that people approve, each at the moment of its approval, "
+              "with `reviewed`; of the filters, `lane` is not asked of them.",
+              "true or false", "{\"type\":\"boolean\"}"},
+     .set = set_reviewed},
     {.help = {"type", "Only these types, such as `claim` or `vlp.claim`.",
               "comma-separated types, such as claim or vlp.claim", LIST},
      .filter = STREAM_FILTER_TYPE},
@@ -395,9 +406,9 @@ static bool set_filter(struct stream_query *query, const struct option *option, 
     return true;
 }
 
-const char *const stream_query_names[] = {"since",    "follow",   "limit",    "type",   "lane",
-                                          "sender",   "receiver", "for",      "thread", "domain",
-                                          "priority", "agent",    "envelope", NULL};
+const char *const stream_query_names[] = {"since",    "follow",   "limit",    "type",     "lane",
+                                          "sender",   "receiver", "for",      "thread",   "domain",
+                                          "priority", "agent",    "reviewed", "envelope", NULL};
 
 /* An option of other endpoints and other protocols. */
 static bool is_elsewhere(const char *name) {
@@ -424,8 +435,16 @@ bool stream_query_is_filter(const char *name) {
     return option != NULL && option->set == NULL;
 }
 
+bool stream_query_concerns_refused(const char *name) {
+    const struct option *option = find_option(name);
+    return option != NULL && option->set != NULL && option->set != set_reviewed;
+}
+
 bool stream_query_concerns(const char *name, const struct parley_protocol *protocol) {
     const struct option *option = find_option(name);
+    if (option != NULL && option->set == set_reviewed && protocol != NULL) {
+        return protocol->reviews != NULL;
+    }
     if (option == NULL || option->set != NULL || protocol == NULL) {
         return option != NULL;
     }

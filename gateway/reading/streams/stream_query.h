@@ -44,6 +44,7 @@ struct stream_query {
     const char *token;   /* STREAM_SINCE_TOKEN: a valid one */
     bool is_ending;      /* follow=false */
     bool is_bare;        /* envelope=none */
+    bool is_reviewed;    /* reviewed=true: also what people approve, when they do */
     uint64_t limit;      /* UINT64_MAX: none */
     unsigned filter_set; /* a bit for each filter that is set */
     const char
@@ -63,6 +64,8 @@ extern const char *const stream_query_names[];
 /* Whether readers of `protocol` have a use for the option (NULL: readers of all protocols); the
  * filters that it leaves out match nothing there. */
 bool stream_query_concerns(const char *name, const struct parley_protocol *protocol);
+/* Whether readers of refused messages have a use for it. */
+bool stream_query_concerns_refused(const char *name);
 /* Whether it selects messages by their content. */
 bool stream_query_is_filter(const char *name);
 /* The option's line in documents.  Returns: NULL when there is no such option. */
@@ -102,14 +105,21 @@ bool stream_list_has_caseless(const char *list, struct parley_bytes value);
 #define STREAM_TOKEN_MAX 352
 
 /* One stream's part of a resume token: STREAM:<created>:<sequence>, or, of a reader that waits
- * for a sequence after the next one, STREAM:<created>:ahead:<sequence>. */
+ * for a sequence after the next one, STREAM:<created>:ahead:<sequence>; of one that has got what
+ * the next message approves, and not that message itself, STREAM:<created>:reviewed:<sequence>. */
 struct stream_token {
     struct parley_bytes stream;
     struct parley_bytes created; /* of the stream, RFC 3339 */
     uint64_t sequence;           /* the last one that the reader has; 0: none */
     bool
         is_ahead; /* the reader has not got the messages up to there, for it did not ask for them */
+    bool is_reviewed; /* it has got what the next message approves */
 };
+
+/* What precedes its sequence: "ahead:", "reviewed:" or "". */
+static inline const char *stream_token_mark(const struct stream_token *token) {
+    return token->is_ahead ? "ahead:" : token->is_reviewed ? "reviewed:" : "";
+}
 
 /* Finds the part of `stream`.  Owns: out borrows from `text`.
  * Returns: false when there is none. */

@@ -129,7 +129,8 @@ static size_t choose_earliest(struct stream_reader *reader) {
         const bool is_behind = stream_cursor_is_in_past(&reader->cursors[i]);
         is_in_past |= is_behind;
         is_lacking |= item == STREAM_NOTHING && is_behind;
-        const bool is_timed = item == STREAM_EVENT || item == STREAM_HALT;
+        const bool is_timed =
+            item == STREAM_EVENT || item == STREAM_HALT || item == STREAM_APPROVED;
         if (is_timed && event->time_ns < earliest_ns) {
             earliest_ns = event->time_ns;
             chosen = i;
@@ -351,6 +352,15 @@ static struct stream_event *in_encoding(const struct stream_reader *reader,
     return converted;
 }
 
+/* Takes what was peeked at, which is an event of a message. */
+static struct stream_event *take_message(const struct stream_reader *reader,
+                                         struct stream_cursor *cursor, enum stream_item item,
+                                         struct stream_event *event) {
+    return in_encoding(reader, cursor,
+                       item == STREAM_APPROVED ? stream_cursor_take_approved(cursor)
+                                               : stream_cursor_take(cursor, event));
+}
+
 /* Takes the event that was given back, to continue within it. If it is no longer the same event
  * (the message was deleted, the stream was created again), its rest is lost. */
 static enum stream_item take_again(struct stream_reader *reader) {
@@ -361,11 +371,12 @@ static enum stream_item take_again(struct stream_reader *reader) {
         return item;
     }
     const struct stream_returned *returned = &reader->returned;
-    if (item != STREAM_EVENT || event->sequence != returned->sequence ||
+    const bool is_message = item == STREAM_EVENT || item == STREAM_APPROVED;
+    if (!is_message || event->sequence != returned->sequence ||
         event->time_ns != returned->time_ns || event->text.length != returned->length) {
         return STREAM_FAILED;
     }
-    reader->current = in_encoding(reader, cursor, stream_cursor_take(cursor, event));
+    reader->current = take_message(reader, cursor, item, event);
     reader->returned = (struct stream_returned){0};
     return reader->current != NULL ? item : STREAM_FAILED;
 }
@@ -385,22 +396,27 @@ static enum stream_item peek_wanted(struct stream_reader *reader, struct stream_
             stream_cursor_tell(cursor, *out);
         } else if (item == STREAM_EVENT && reader->codec != NULL && (*out)->bare.data == NULL) {
             stream_event_unref(stream_cursor_take(cursor, *out));
+        } else if (item == STREAM_APPROVED && reader->codec != NULL && (*out)->bare.data == NULL) {
+            stream_event_unref(stream_cursor_take_approved(cursor));
         } else {
             return item;
         }
     }
 }
 
-/* Takes the next of one cursor: after STREAM_EVENT, STREAM_HALT and STREAM_GAP it is `current`. */
+/* Takes the next of one cursor: after STREAM_EVENT, STREAM_APPROVED, STREAM_HALT and STREAM_GAP it
+ * is `current`. */
 static enum stream_item take(struct stream_reader *reader, struct stream_cursor *cursor) {
     struct stream_event *event = NULL;
     enum stream_item item = peek_wanted(reader, cursor, &event);
-    if (item == STREAM_EVENT) {
-        reader->current = in_encoding(reader, cursor, stream_cursor_take(cursor, event));
+    if (item == STREAM_EVENT || item == STREAM_APPROVED) {
+        reader->current = take_message(reader, cursor, item, event);
         if (reader->current == NULL) {
             return STREAM_FAILED;
         }
-        count_event(reader);
+        if (item == STREAM_EVENT) {
+            count_event(reader);
+        }
         if (reader->tokens != NULL) {
             write_tokens(reader, NULL);
         }

@@ -185,6 +185,53 @@ static bool takes_filters(struct http_request *request, const struct stream_quer
     return false;
 }
 
+/* The address of a stream that has reviews; empty if there is none. */
+static void name_reviewing(struct parley_buffer *out) {
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        if (parley_protocols[i]->reviews != NULL) {
+            parley_buffer_format(out, ", or read /v1/%s/stream", parley_protocols[i]->name);
+            return;
+        }
+    }
+}
+
+/* What people approve is announced in a lane, which must be among those that are read. */
+static bool fits_reviews(struct http_request *request, const struct stream_query *query,
+                         const struct stream_reading *reading) {
+    const char *lanes = query->filters[STREAM_FILTER_LANE], *lacking = NULL;
+    for (size_t i = 0; query->is_reviewed && parley_protocols[i] != NULL; i++) {
+        const struct parley_reviews_kind *reviews = parley_protocols[i]->reviews;
+        if ((reading->bits >> i & 1) == 0 || reviews == NULL) {
+            continue;
+        }
+        if (lanes == NULL || stream_list_has(lanes, parley_bytes_of(reviews->lane))) {
+            return true;
+        }
+        lacking = reviews->lane;
+    }
+    if (!query->is_reviewed) {
+        return true;
+    }
+    struct parley_buffer detail;
+    parley_buffer_init(&detail);
+    if (lacking != NULL) {
+        parley_buffer_format(&detail,
+                             "With `reviewed=true` the lanes must include `%s`, in which approvals "
+                             "are announced: add it to `lane`, or leave `lane` out.",
+                             lacking);
+    } else {
+        parley_buffer_text(&detail, "No message that is read here waits for a review: leave "
+                                    "`reviewed` out");
+        name_reviewing(&detail);
+        parley_buffer_char(&detail, '.');
+    }
+    parley_buffer_char(&detail, '\0');
+    problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                    detail.has_failed ? "`reviewed` cannot be true here." : detail.data);
+    parley_buffer_finish(&detail);
+    return false;
+}
+
 bool stream_request_parse(struct http_request *request, const struct stream_reading *reading,
                           struct stream_query *query) {
     struct parsing parsing = {
@@ -206,5 +253,5 @@ bool stream_request_parse(struct http_request *request, const struct stream_read
         }
     }
     return takes_filters(request, query, reading) && knows_values(request, query, reading) &&
-           fits_streams(request, query, reading);
+           fits_reviews(request, query, reading) && fits_streams(request, query, reading);
 }

@@ -51,6 +51,7 @@ size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM
     struct stream_token at = {.created = parley_bytes_of(cursor->hub->created),
                               .sequence = stream_cursor_next(cursor) - 1,
                               .is_ahead = !cursor->has_gap && is_ahead(cursor)};
+    at.is_reviewed = !cursor->has_gap && cursor->given == at.sequence + 1;
     if (cursor->has_gap && cursor->gap_last == 0) {
         at = former_token(cursor);
     } else if (cursor->has_gap) {
@@ -60,6 +61,6 @@ size_t stream_cursor_token(const struct stream_cursor *cursor, char token[STREAM
     }
     int length = snprintf(token, STREAM_TOKEN_MAX, "%s:%.*s:%s%ju",
                           channel_token(stream_hub_channel(cursor->hub)), (int)at.created.length,
-                          at.created.data, at.is_ahead ? "ahead:" : "", (uintmax_t)at.sequence);
+                          at.created.data, stream_token_mark(&at), (uintmax_t)at.sequence);
     return length > 0 && length < STREAM_TOKEN_MAX ? (size_t)length : 0;
 }

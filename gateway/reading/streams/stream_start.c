@@ -63,3 +63,14 @@ bool stream_start_is_awaited(const struct stream_query *query, const char *strea
          token.is_ahead && !stream_start_is_former(query, stream, info));
     return is_asked_for && !query->is_ending && sequence > info->last_sequence;
 }
+
+/* Past the end the message was lost with the stream's end, and another one will get its sequence.
+ */
+uint64_t stream_start_reviewed(const struct stream_query *query, const char *stream,
+                               const struct jetstream_stream_info *info, uint64_t sequence) {
+    struct stream_token token;
+    const bool is_reviewed = query->since == STREAM_SINCE_TOKEN &&
+                             stream_token_find(query->token, stream, &token) && token.is_reviewed &&
+                             !stream_start_is_former(query, stream, info);
+    return is_reviewed && sequence <= info->last_sequence ? sequence : 0;
+}

@@ -21,6 +21,10 @@ bool stream_start_is_former(const struct stream_query *query, const char *stream
  * between the stream's first message and now. */
 bool stream_start_find(const struct stream_query *query, const char *stream,
                        const struct jetstream_stream_info *info, uint64_t *out);
+/* Returns: `sequence`, which was found, if the reader has got before what that message approves;
+ * else 0. */
+uint64_t stream_start_reviewed(const struct stream_query *query, const char *stream,
+                               const struct jetstream_stream_info *info, uint64_t sequence);
 /* Whether the query asked for this sequence, which is not stored so far, and waits for it. */
 bool stream_start_is_awaited(const struct stream_query *query, const char *stream,
                              const struct jetstream_stream_info *info, uint64_t sequence);

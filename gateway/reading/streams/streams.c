@@ -12,6 +12,7 @@
  *   stream_envelope  the members that all of them have
  *   stream_ring    the newest events of one stream
  *   stream_pool    what all readers hold that they have not sent yet
+ *   stream_approvals  what people approved, fetched once for all readers that ask for it
  *   stream_groups  who waits for what, so that an event finds those whom it concerns
  *   stream_hub     one feed a stream fills its ring
  *   stream_queue   what a reader has fetched ahead of its client
