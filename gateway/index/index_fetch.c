@@ -94,6 +94,9 @@ static enum parley_status write_item(struct index_fetch *fetch, const struct ind
     fetch->count++;
     index_message_write(fetch->out, place->stream, &message);
     PARLEY_TRY(write_data(reader, &row, stored->payload, fetch->out));
+    if (row.entry != NULL && fetch->add != NULL) {
+        PARLEY_TRY(fetch->add(&reader->message, fetch->out));
+    }
     if (!fetch->is_open) {
         index_list_item_end(fetch->out, fetch->is_lines);
     }

@@ -29,6 +29,8 @@ struct index_fetch {
     const char *own;
     struct parley_buffer *out;
     bool is_lines;
+    /* As index_view.add. */
+    enum parley_status (*add)(struct parley_message *message, struct parley_buffer *out);
     bool is_open; /* one item: nothing before it, and its brace is not closed */
     void (*done)(struct index_fetch *fetch, enum index_fetched result);
 

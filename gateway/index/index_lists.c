@@ -283,6 +283,7 @@ static void fetch(struct question *question) {
                                            .readable = asked->readable,
                                            .own = asked->own,
                                            .out = &question->items,
+                                           .add = asked->view->add,
                                            .is_lines = asked->is_lines,
                                            .is_open = asked->view->is_of_one,
                                            .done = on_fetched};
@@ -425,9 +426,26 @@ static bool check_after(const struct question *question, struct http_request *re
 }
 
 /* Returns: false: it is answered. */
+static bool check_required(const struct index_question *asked, struct http_request *request) {
+    const char *const *required = asked->view->required;
+    while (required != NULL && *required != NULL &&
+           asked->values[index_option_of(*required)] == NULL) {
+        required++;
+    }
+    if (required == NULL || *required != NULL) {
+        return true;
+    }
+    required = asked->view->required;
+    problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
+                           "The query option `%s`%s%s%s is required.", required[0],
+                           required[1] != NULL ? " or `" : "",
+                           required[1] != NULL ? required[1] : "", required[1] != NULL ? "`" : "");
+    return false;
+}
+
+/* Returns: false: it is answered. */
 static bool read_options(struct question *question, struct http_request *request) {
     struct index_question *asked = &question->asked;
-    const char *required = asked->view->required;
     if (!query_options_read(request, asked->view->options, set_option, question)) {
         return false;
     }
@@ -435,12 +453,7 @@ static bool read_options(struct question *question, struct http_request *request
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return false;
     }
-    if (required != NULL && asked->values[index_option_of(required)] == NULL) {
-        problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                               "The query option `%s` is required.", required);
-        return false;
-    }
-    return check_after(question, request);
+    return check_required(asked, request) && check_after(question, request);
 }
 
 /* Returns: false: it is answered. */
@@ -534,7 +547,8 @@ static struct question *create(struct index_lists *lists, struct http_request *r
     question->asked = (struct index_question){.view = view,
                                               .channels = lists->channels,
                                               .until_ms = INT64_MAX,
-                                              .limit = INDEX_LIMIT_DEFAULT};
+                                              .limit = INDEX_LIMIT_DEFAULT,
+                                              .has_data = view->has_data};
     place_protocol(&question->asked, protocol, readable);
     parley_buffer_init(&question->out);
     parley_buffer_init(&question->items);

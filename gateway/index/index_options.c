@@ -91,6 +91,13 @@ static const struct parley_option_help of_sessions[] = {
     ROW_WAIT,
     ROW_END};
 
+static const struct parley_option_help of_contexts[] = {
+    {"sender", "The last of this sender.", A_TEXT, TEXT},
+    {"session", "The last of this session; with `sender`, of that sender in it.", A_TEXT, TEXT},
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
 
 static bool has_ledger(const struct parley_protocol *protocol) {
@@ -100,6 +107,9 @@ static bool has_ledger(const struct parley_protocol *protocol) {
 static bool has_sessions(const struct parley_protocol *protocol) {
     return protocol->index != NULL && protocol->index->sessions != NULL;
 }
+
+static const char *const id_alone[] = {"id", NULL};
+static const char *const sender_or_session[] = {"sender", "session", NULL};
 
 const struct index_view index_views[] = {
     {.name = "messages",
@@ -122,13 +132,13 @@ const struct index_view index_views[] = {
     {.name = "trace",
      .is_of_all = true,
      .options = of_trace,
-     .required = "id",
+     .required = id_alone,
      .statements = index_trace_statements,
      .write = index_trace_write},
     {.name = "chain",
      .is_of = has_ledger,
      .options = of_chain,
-     .required = "id",
+     .required = id_alone,
      .statements = index_chain_statements,
      .write = index_chain_write},
     {.name = "sessions",
@@ -136,6 +146,14 @@ const struct index_view index_views[] = {
      .options = of_sessions,
      .statements = index_sessions_statements,
      .write = index_sessions_write},
+    {.name = "contexts",
+     .is_of = has_sessions,
+     .options = of_contexts,
+     .required = sender_or_session,
+     .statements = index_contexts_statements,
+     .has_data = true,
+     .add = index_contexts_add,
+     .write = index_contexts_write},
     {.name = NULL},
 };
 

@@ -29,7 +29,7 @@ enum statement {
 
 static const char insert_message[] =
     "INSERT OR REPLACE INTO messages VALUES"
-    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18)";
+    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
 
 static const char *const texts[] = {
     [ADD_MESSAGE] = insert_message,
@@ -277,6 +277,10 @@ static enum parley_status replace_passing(struct index_store *store, const struc
     return step(store, set);
 }
 
+static bool is_of_types(const struct index_row *row, uint32_t types) {
+    return row->type < 32 && (types >> row->type & 1) != 0;
+}
+
 static enum parley_status add_message(struct index_store *store, const struct index_row *row,
                                       sqlite3_int64 pos) {
     static const struct parley_index_entry nothing = {.has_more = false};
@@ -303,6 +307,8 @@ static enum parley_status add_message(struct index_store *store, const struct in
     bind_text(add, 16, members);
     sqlite3_bind_int(add, 17, entry->has_more);
     sqlite3_bind_int(add, 18, entry->is_waiting);
+    sqlite3_bind_int(add, 19,
+                     row->entry != NULL && is_of_types(row, protocol->index->landmark_types));
     return step(store, add);
 }
 
@@ -348,8 +354,7 @@ enum parley_status index_store_add(struct index_store *store, const struct index
     PARLEY_TRY(begin(store));
     store->pending++;
     if (row->entry != NULL) {
-        const uint32_t passing = parley_protocols[row->protocol]->index->passing_types;
-        if (row->type < 32 && (passing >> row->type & 1) != 0) {
+        if (is_of_types(row, parley_protocols[row->protocol]->index->passing_types)) {
             PARLEY_TRY(replace_passing(store, row, pos));
         }
         PARLEY_TRY(add_references(store, row, pos));

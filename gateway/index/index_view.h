@@ -70,8 +70,12 @@ struct index_view {
     /* Whether messages of the protocol make such a list; NULL: of each do. */
     bool (*is_of)(const struct parley_protocol *protocol);
     const struct parley_option_help *options; /* its parameters; name NULL ends them */
-    const char *required;                     /* one of them that must be given; NULL: none */
-    const char *const *statements;            /* all that it asks, NULL-terminated */
+    const char *const *required;   /* of these one must be given, NULL-terminated; NULL: none */
+    const char *const *statements; /* all that it asks, NULL-terminated */
+    bool has_data; /* its items are messages with their data, which are read from the streams, … */
+    /* … and it appends members to each that is valid: ,"name":value; NULL: none.  Threads: the
+     * reactor's.  Returns: PARLEY_E_MEMORY. */
+    enum parley_status (*add)(struct parley_message *message, struct parley_buffer *out);
     enum index_answered (*write)(struct index_asking *asking);
 };
 

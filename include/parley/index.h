@@ -56,12 +56,16 @@ struct parley_index_entry {
 /* Threads that are sessions of work. */
 struct parley_index_sessions {
     unsigned context; /* the type by which an agent says where it leaves a session */
+    /* Appends what a valid message of this type says is open, as a JSON object. */
+    enum parley_status (*write_open)(struct parley_message *message, struct parley_buffer *out);
 };
 
 struct parley_index_kind {
     const struct parley_index_relation *relations; /* name NULL ends them */
     /* Bit I: of messages of types[I] only the agent's last counts. */
     uint32_t passing_types;
+    /* Bit I: messages of types[I] are few, and are looked up by their thread or sender. */
+    uint32_t landmark_types;
     bool has_ledger; /* its references make one: what supports, answers and corrects a message */
     const struct parley_index_sessions *sessions; /* NULL: its threads are none */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:

@@ -49,7 +49,11 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     return json_index_read(message, rows, out);
 }
 
-static const struct parley_index_sessions sessions = {.context = VLP_SESSION_CONTEXT};
+static const struct parley_index_sessions sessions = {.context = VLP_SESSION_CONTEXT,
+                                                      .write_open = vlp_write_open};
 
-const struct parley_index_kind vlp_index = {
-    .relations = relations, .has_ledger = true, .sessions = &sessions, .read = read};
+const struct parley_index_kind vlp_index = {.relations = relations,
+                                            .landmark_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
+                                            .has_ledger = true,
+                                            .sessions = &sessions,
+                                            .read = read};

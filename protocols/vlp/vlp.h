@@ -52,6 +52,8 @@ enum parley_status vlp_halt(struct parley_message *message, enum vlp_lane lane,
 extern const struct parley_halts_kind vlp_halts;
 extern const struct parley_reviews_kind vlp_reviews;
 extern const struct parley_index_kind vlp_index;
+/* Of a session_context (context.c). */
+enum parley_status vlp_write_open(struct parley_message *message, struct parley_buffer *out);
 enum parley_status vlp_escalate(struct parley_message *message);
 
 /* A notice for the lane safe that the gateway publishes.  Owns: borrowed for the call. */

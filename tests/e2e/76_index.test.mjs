@@ -25,7 +25,8 @@ describe('without an index', () => {
   const its = useParley();
 
   it('lists say that there is none', async () => {
-    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/vlp/sessions', '/v1/trace?id=x']) {
+    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/vlp/sessions', '/v1/vlp/contexts?sender=x',
+      '/v1/trace?id=x']) {
       assertProblem(await get(its.parley, path), 404, 'no-index');
     }
   });
@@ -168,10 +169,11 @@ describe('an index', () => {
     assert.deepEqual(views.map(({ name, address }) => [name, address]), [
       ['messages', '/v1/vlp/messages'], ['threads', '/v1/vlp/threads'], ['senders', '/v1/vlp/senders'],
       ['chain', '/v1/vlp/chain'], ['sessions', '/v1/vlp/sessions'],
+      ['contexts', '/v1/vlp/contexts'],
     ]);
     assert.ok(views[0].parameters.includes('refers_to'));
     for (const { name, address, parameters } of views) {
-      const path = `${address}?${parameters.at(-1)}=1${name === 'chain' ? '&id=x' : ''}`;
+      const path = `${address}?${parameters.at(-1)}=1${{ chain: '&id=x', contexts: '&sender=x' }[name] ?? ''}`;
       assert.equal((await get(server, path)).status, 200);
     }
     const others = (await get(server, '/v1/protocols/roundtable')).json.views;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Views of the index that tell a state from several messages: sessions.
+// Views of the index that tell a state from several messages: sessions, and how they were left.
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -66,5 +66,57 @@ describe('the sessions of a protocol', () => {
     for (const protocol of ['roundtable', 'supervisor', 'brenner']) {
       assertProblem(await get(its.parley, `/v1/${protocol}/sessions`), 404, 'not-found');
     }
+  });
+});
+
+describe('how a session was left', () => {
+  const left = (id, sender, session_id, changes) =>
+    claim({ id, type: 'session_context', sender, session_id, keywords: [], payload: {}, ...changes });
+  const whole = left('X3', 'Ann', 'S', {
+    keywords: ['research', 'pending:manual-review'],
+    payload: { completed: ['verification'], pending: ['manual_review'], next_session_hints: ['Resolve the address'] },
+  });
+  const messages = [left('X1', 'Ann', 'S'), left('X2', 'Bob', 'S'), whole, left('X4', 'Bob', 'T'), claim({ sender: 'Ann', session_id: 'S' })];
+  const its = useParley({ args: ['--index', 'on'] });
+  before(() => send(its.parley, messages));
+  const contexts = (query) => list(its.parley, `/v1/vlp/contexts?${query}&after=VLP:${messages.length}&${PATIENT}`);
+  const idsOf = ({ json }) => json.items.map(({ id }) => id);
+
+  it('is its last session_context, or that of a sender, with its data and what it says is open', async () => {
+    const found = await contexts('session=S');
+    const [item] = found.json.items;
+    assert.deepEqual([item.id, item.type, item.data], ['X3', 'vlp.session_context', whole]);
+    assert.deepEqual(item.open, {
+      keywords: ['pending:manual-review'], pending: ['manual_review'], next_session_hints: ['Resolve the address'],
+    });
+    assert.equal(found.json.next, null);
+    assert.match(found.headers['parley-index'], /^VLP:\d+$/);
+    const place = (await list(its.parley, '/v1/vlp/sessions?session=S')).json.items[0].context;
+    assert.equal(place, `${item.stream}:${item.sequence}`);
+    for (const [query, ids] of [
+      ['sender=Ann', ['X3']], ['sender=Bob', ['X4']], ['sender=Bob&session=S', ['X2']], ['session=T', ['X4']],
+      ['session=T&sender=Ann', []], ['sender=Eve', []], ['session=none', []],
+    ]) {
+      assert.deepEqual(idsOf(await contexts(query)), ids, query);
+    }
+  });
+
+  it('comes as lines, and once', async () => {
+    const { text, headers } = await get(its.parley, '/v1/vlp/contexts?sender=Ann', { headers: { accept: NDJSON_TYPE } });
+    assert.deepEqual(text.trim().split('\n').map((line) => JSON.parse(line).id), ['X3', undefined]);
+    const again = await get(its.parley, '/v1/vlp/contexts?sender=Ann', {
+      headers: { accept: NDJSON_TYPE, 'if-none-match': headers.etag },
+    });
+    assert.deepEqual([again.status, again.text], [304, '']);
+  });
+
+  it('is refused without a sender and a session, and of protocols that have no sessions', async () => {
+    const refused = await get(its.parley, '/v1/vlp/contexts');
+    assertProblem(refused, 400, 'invalid-parameter');
+    assert.match(refused.json.detail, /`sender` or `session` is required/);
+    for (const query of ['sender=', 'sender=Ann&limit=1', 'sender=Ann&data=true']) {
+      assertProblem(await get(its.parley, `/v1/vlp/contexts?${query}`), 400, 'invalid-parameter');
+    }
+    assertProblem(await get(its.parley, '/v1/brenner/contexts?sender=Ann'), 404, 'not-found');
   });
 });

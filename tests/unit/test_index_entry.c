@@ -184,6 +184,49 @@ static void test_an_entry_has_the_members_of_the_route(void **state) {
     finish(&checked);
 }
 
+/* ---- what is open ---- */
+
+#define CONTEXT(members)                                                                           \
+    "{\"protocol\":\"VLP/1.1\",\"id\":\"a\",\"type\":\"session_context\",\"sender\":\"s\","        \
+    "\"timestamp\":\"2026-01-01T00:00:00Z\",\"content\":\"c\",\"confidence\":1" members "}"
+
+static const struct {
+    const char *text, *wanted;
+} contexts[] = {
+    {CONTEXT(""), "{\"keywords\":[]}"},
+    {CONTEXT(",\"keywords\":[],\"payload\":null"), "{\"keywords\":[]}"},
+    {CONTEXT(
+         ",\"keywords\":[\"done\",\"pending:review\",\"pending\",\"pendings\",\"a pending:b\"]"),
+     "{\"keywords\":[\"pending:review\",\"pending\"]}"},
+    {CONTEXT(",\"payload\":{\"completed\":[1],\"pending\":[\"a\",\"b\"],\"next_session_hints\":["
+             "\"c\"]}"),
+     "{\"keywords\":[],\"pending\":[\"a\",\"b\"],\"next_session_hints\":[\"c\"]}"},
+    {CONTEXT(",\"pending\":1,\"payload\":{\"x\":{\"pending\":2},\"pending\":{\"pending\":3}}"),
+     "{\"keywords\":[],\"pending\":{\"pending\":3}}"},
+};
+
+static void test_a_context_says_what_is_open_in_its_own_words(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
+        enum parley_status status = PARLEY_E_MEMORY;
+        for (size_t first = 0; status != PARLEY_OK; first++) {
+            struct checked checked;
+            struct parley_buffer out;
+            check(&checked, "vlp", contexts[i].text);
+            parley_buffer_init(&out);
+            fault_heap_arm(first, SIZE_MAX);
+            status = checked.message.protocol->index->sessions->write_open(&checked.message, &out);
+            fault_heap_disarm();
+            if (status == PARLEY_OK) {
+                parley_buffer_char(&out, '\0');
+                assert_string_equal(out.data, contexts[i].wanted);
+            }
+            parley_buffer_finish(&out);
+            finish(&checked);
+        }
+    }
+}
+
 /* ---- limits ---- */
 
 static void append_list(struct parley_buffer *text, size_t count) {
@@ -281,6 +324,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_an_entry_has_what_the_message_says),
         cmocka_unit_test(test_an_entry_has_the_members_of_the_route),
+        cmocka_unit_test(test_a_context_says_what_is_open_in_its_own_words),
         cmocka_unit_test(test_of_many_references_so_many_are_kept_and_it_is_said),
         cmocka_unit_test(test_of_many_receivers_so_many_are_kept_and_it_is_said),
         cmocka_unit_test(test_long_texts_are_cut_between_characters_and_all_members_fit),

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The state of sessions: of generated histories each session is what a plain reading of them, which
- * knows neither tables nor indexes, makes of it; and pages have whole sessions. */
+/* The state of sessions, and how they were left: of generated histories each session is what a
+ * plain reading of them, which knows neither tables nor indexes, makes of it; and pages have whole
+ * sessions. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -162,6 +163,61 @@ static void test_sessions_are_what_a_plain_reading_makes_of_histories(void **sta
     parley_buffer_finish(&out);
 }
 
+/* ---- contexts ---- */
+
+static int last_context(const struct said *said, int session, int sender) {
+    int last = NONE;
+    for (int i = 0; i < MESSAGES; i++) {
+        if (said[i].type == CONTEXT && (session == NONE || said[i].session == session) &&
+            (sender == NONE || said[i].sender == sender)) {
+            last = i;
+        }
+    }
+    return last;
+}
+
+/* Sender NONE, or session NONE: any. Senders are of all histories, sessions of one. */
+static void compare_context(const struct said *said, int history, int session, int sender,
+                            uint64_t base, struct parley_buffer *out) {
+    struct index_question question = index_fixture_question("contexts");
+    const int wanted = last_context(said, session, sender);
+    char session_name[32], sender_name[32], place[64];
+    snprintf(session_name, sizeof session_name, "%d-%d", history, session);
+    snprintf(sender_name, sizeof sender_name, "A%d", sender);
+    snprintf(place, sizeof place, "\"sequence\":\"%d\"", (int)base + wanted);
+    question.values[INDEX_SESSION] = session != NONE ? session_name : NULL;
+    question.values[INDEX_SENDER] = sender != NONE ? sender_name : NULL;
+    index_fixture_ask(&question, NULL, out);
+    const size_t found = index_fixture_count(out->data, "\"specversion\"");
+    if (found != (wanted != NONE) || index_fixture_count(out->data, place) != found) {
+        fail_msg("%s %s: wanted %s, found %s", session_name, sender_name, place, out->data);
+    }
+}
+
+static void test_the_last_context_is_the_one_that_a_plain_reading_finds(void **state) {
+    struct parley_buffer out;
+    (void)state;
+    parley_buffer_init(&out);
+    for (int history = 0; history < HISTORIES; history++) {
+        struct said said[MESSAGES];
+        const uint64_t base = index_fixture_last() + 1;
+        history_make(said, (unsigned)history, SAID_TYPES);
+        for (int i = 0; i < MESSAGES; i++) {
+            history_store(history, &said[i]);
+        }
+        index_fixture_commit();
+        for (int sender = NONE; sender < SENDERS; sender++) {
+            for (int session = 1; session < SESSIONS; session++) {
+                compare_context(said, history, session, sender, base, &out);
+            }
+            if (sender != NONE && last_context(said, NONE, sender) != NONE) {
+                compare_context(said, history, NONE, sender, base, &out);
+            }
+        }
+    }
+    parley_buffer_finish(&out);
+}
+
 static void test_a_session_names_at_most_100_open_messages(void **state) {
     struct parley_buffer out;
     (void)state;
@@ -203,6 +259,8 @@ static void test_a_session_that_does_not_fit_into_a_page_begins_the_next(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sessions_are_what_a_plain_reading_makes_of_histories,
+                                        set_up, tear_down),
+        cmocka_unit_test_setup_teardown(test_the_last_context_is_the_one_that_a_plain_reading_finds,
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_session_names_at_most_100_open_messages, set_up,
                                         tear_down),

@@ -164,7 +164,7 @@ static void add_messages(struct world *world, struct index_store *store, size_t 
 
 #define MESSAGES                                                                                   \
     "SELECT pos, stored, protocol, type, lane, source, id, thread, sender, agent, time, subject, " \
-    "size, trace, members, more, waits FROM messages ORDER BY pos"
+    "size, trace, members, more, waits, landmark FROM messages ORDER BY pos"
 
 /* All that the tables say, without keys, which are under a secret of the file. */
 static char *dump(void) {

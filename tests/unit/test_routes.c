@@ -26,6 +26,7 @@
 #include "halt_gate.h"
 #include "halts.h"
 #include "index_lists.h"
+#include "index_view.h"
 #include "reviews.h"
 #include "routes.h"
 #include "ingest.h"
@@ -577,6 +578,16 @@ static void test_every_address_that_is_not_open_refuses_without_its_scope(void *
     assert_true(closed_count >= 5);
 }
 
+/* The first protocol that has the view. */
+static const char *view_owner(const char *name) {
+    const struct index_view *view = index_view_find(name);
+    size_t i = 0;
+    while (!index_view_is_of(view, parley_protocols[i])) {
+        i++;
+    }
+    return parley_protocols[i]->name;
+}
+
 static void test_every_address_is_in_the_document_for_machines(void **state) {
     (void)state;
     struct parley_buffer document;
@@ -593,16 +604,14 @@ static void test_every_address_is_in_the_document_for_machines(void **state) {
             kind == OPERATION_HALTS || kind == OPERATION_REVIEWS || kind == OPERATION_REVIEW;
         const bool is_of_checkpoints = kind == OPERATION_CHECKPOINTS ||
                                        kind == OPERATION_CHECKPOINT || kind == OPERATION_RESTORE;
+        const bool is_of_view = kind == OPERATION_VIEW;
         const bool is_of_threads = kind == OPERATION_ARTIFACT || kind == OPERATION_COMPILED;
-        const bool is_of_ledgers =
-            kind == OPERATION_VIEW && (strcmp(route.operation->view, "chain") == 0 ||
-                                       strcmp(route.operation->view, "sessions") == 0);
         snprintf(key, sizeof key, "\"%.*s%s%s\":{\"%s\":{",
                  (int)(brace != NULL ? (size_t)(brace - route.path) : strlen(route.path)),
                  route.path,
                  brace == NULL       ? ""
                  : is_of_people      ? "vlp"
-                 : is_of_ledgers     ? "vlp"
+                 : is_of_view        ? view_owner(route.operation->view)
                  : is_of_checkpoints ? "supervisor"
                  : is_of_threads     ? "brenner"
                                      : "roundtable",
@@ -887,6 +896,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/vlp/senders", 0, "view senders vlp"},
         {"GET", "/v1/vlp/chain", 0, "view chain vlp"},
         {"GET", "/v1/vlp/sessions", 0, "view sessions vlp"},
+        {"GET", "/v1/vlp/contexts", 0, "view contexts vlp"},
         {"GET", "/v1/trace", 0, "view trace all"},
         {"POST", "/v1/vlp/validate", 0, "validate vlp"},
         {"POST", "/v1/vlp/convert", 0, "convert vlp"},

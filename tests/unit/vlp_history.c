@@ -16,7 +16,7 @@ void history_make(struct said said[MESSAGES], unsigned seed, enum said_type type
     for (int i = 0; i < MESSAGES; i++) {
         said[i] =
             (struct said){.id = index_fixture_chance(3) == 0 ? index_fixture_chance(IDS) : i % IDS,
-                          .sender = index_fixture_chance(3),
+                          .sender = index_fixture_chance(SENDERS),
                           .session = index_fixture_chance(SESSIONS),
                           .type = (enum said_type)index_fixture_chance((int)types),
                           .lane = (enum said_lane)index_fixture_chance(SAID_LANES),

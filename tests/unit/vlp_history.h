@@ -6,7 +6,16 @@
 
 #include <stdbool.h>
 
-enum { VLP, MESSAGES = 40, REFERENCES = 3, HISTORIES = 30, IDS = 10, SESSIONS = 3, NONE = -1 };
+enum {
+    VLP,
+    MESSAGES = 40,
+    REFERENCES = 3,
+    HISTORIES = 30,
+    IDS = 10,
+    SESSIONS = 3,
+    SENDERS = 3,
+    NONE = -1
+};
 
 enum said_type { CLAIM, EVIDENCE, QUERY, RESPONSE, CORRECTION, NOTICE, CONTEXT, SAID_TYPES };
 enum said_lane { SAFE, REVIEW, BLOCK, SAID_LANES };

@@ -78,13 +78,14 @@ uint64_t operation_problems(const struct operation *operation, enum guard_need n
 extern const struct operation operation_index, operation_script, operation_style,
     operation_console_file, operation_messages, operation_message_list, operation_message,
     operation_threads, operation_senders, operation_trace, operation_chain, operation_sessions,
-    operation_validate, operation_convert, operation_stream, operation_agents, operation_agent,
-    operation_checkpoints, operation_checkpoint, operation_restore, operation_tasks, operation_task,
-    operation_next_task, operation_extend_task, operation_release_task, operation_cancel_task,
-    operation_retry_task, operation_cancel_tasks, operation_retry_tasks, operation_halts,
-    operation_release, operation_reviews, operation_review, operation_stream_of_all,
-    operation_rejected, operation_mcp, operation_protocols, operation_protocol, operation_schema,
-    operation_rules, operation_examples, operation_problem_list, operation_problem,
-    operation_rule_list, operation_rule, operation_whoami, operation_resource, operation_livez,
-    operation_readyz, operation_metrics, operation_openapi, operation_asyncapi, operation_guide;
+    operation_contexts, operation_validate, operation_convert, operation_stream, operation_agents,
+    operation_agent, operation_checkpoints, operation_checkpoint, operation_restore,
+    operation_tasks, operation_task, operation_next_task, operation_extend_task,
+    operation_release_task, operation_cancel_task, operation_retry_task, operation_cancel_tasks,
+    operation_retry_tasks, operation_halts, operation_release, operation_reviews, operation_review,
+    operation_stream_of_all, operation_rejected, operation_mcp, operation_protocols,
+    operation_protocol, operation_schema, operation_rules, operation_examples,
+    operation_problem_list, operation_problem, operation_rule_list, operation_rule,
+    operation_whoami, operation_resource, operation_livez, operation_readyz, operation_metrics,
+    operation_openapi, operation_asyncapi, operation_guide;
 extern const struct operation operation_artifact, operation_compiled;

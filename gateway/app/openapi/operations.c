@@ -249,6 +249,12 @@ const struct operation operation_sessions =
          "for an answer or for support. Whether a session is halted is in the list of halts alone.",
          "A page of sessions.", "SessionList", "SessionLine");
 
+const struct operation operation_contexts =
+    VIEW("contexts", "contexts", "How a session was left, or where a sender has left its last one",
+         "The last message that says so, with its data and what it says is open; none if there is "
+         "none. One of `sender` and `session` is required.",
+         "The message.", "ContextList", "ContextLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",
