@@ -79,5 +79,5 @@ const batch = row(
 export default {
   name: "durability",
   title: "Answers that wait for the disk",
-  rows: [single(1), single(64), batch, claims],
+  rows: [single(1), single(64), single(256), single(1000), batch, claims],
 };
