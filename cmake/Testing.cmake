@@ -15,13 +15,17 @@ function(parley_fixture name)
   target_link_libraries(${name} PRIVATE parley_test_flags PkgConfig::CMOCKA ${ARG_LIBRARIES})
 endfunction()
 
-# parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c (or FILE), run by ctest as "unit/name". LABEL
-# library: it has no threads, so that the tsan preset leaves it out. Every TIMEOUT is what only a defect
-# reaches, on a busy machine and under a sanitizer too.
+# parley_test(name LIBRARIES …): a cmocka program tests/unit/name.c (or FILE), run by ctest as "unit/name".
+# THREADS: it, or a library below it, starts threads (strace -f -e clone3 shows them); ThreadSanitizer's
+# build makes and runs only these. Every TIMEOUT is what only a defect reaches, on a busy machine and under
+# a sanitizer too.
 function(parley_test name)
-  cmake_parse_arguments(ARG "" "LABEL;FILE" "LIBRARIES;SOURCES" ${ARGN})
+  cmake_parse_arguments(ARG "THREADS" "LABEL;FILE" "LIBRARIES;SOURCES" ${ARGN})
   if(NOT ARG_LABEL)
-    set(ARG_LABEL "unit;threads")
+    set(ARG_LABEL unit)
+  endif()
+  if(ARG_THREADS)
+    list(APPEND ARG_LABEL threads)
   endif()
   if(NOT ARG_FILE)
     set(ARG_FILE ${name}.c)
@@ -31,6 +35,9 @@ function(parley_test name)
   target_compile_definitions(${name} PRIVATE PARLEY_SOURCE_DIR="${PROJECT_SOURCE_DIR}")
   add_test(NAME unit/${name} COMMAND ${name})
   set_tests_properties(unit/${name} PROPERTIES LABELS "${ARG_LABEL}" TIMEOUT 600)
+  if(PARLEY_SANITIZE STREQUAL thread AND NOT ARG_THREADS)
+    set_target_properties(${name} PROPERTIES EXCLUDE_FROM_ALL TRUE)
+  endif()
 endfunction()
 
 # parley_thorough(name rounds): the test "name" once more as "name_thorough", a slow one, with many
