@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // A fleet of 40 workers, of which one in ten dies with each task that it takes, on two gateways, of which one is
-// killed every few seconds: each task ends once, no turn is taken twice, and no report of a lost turn counts. Some
-// tasks kill every worker, and some are cancelled. What the workers were told is compared with the bucket and the
-// stream.
-//   PARLEY_FLEET_TASKS=10000 PARLEY_FLEET_KILL_SECONDS=10 node 98_task_fleet_slow.test.mjs
+// killed every few seconds, on one nats-server or three, of which one is killed now and then: each task ends once,
+// no turn is taken twice, and no report of a lost turn counts. Some tasks kill every worker, and some are cancelled.
+// What the workers were told is compared with the bucket and the stream.
+//   PARLEY_FLEET_TASKS=10000 PARLEY_FLEET_KILL_SECONDS=10 PARLEY_FLEET_SKEW_SECONDS=60 node 98_task_fleet_slow.test.mjs
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
@@ -12,7 +12,7 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { atEnd } from './lib/cleanup.mjs';
-import { natsClient, startNats, streamInfo } from './lib/nats.mjs';
+import { isOlder, natsClient, natsServerVersion, startCluster, startNats, streamInfo } from './lib/nats.mjs';
 import { startParley } from './lib/parley.mjs';
 import { DEADLINE_MS, until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -23,6 +23,7 @@ import { boardOf, changeTask, nextTask } from './lib/work.mjs';
 const TASKS = Number(process.env.PARLEY_FLEET_TASKS ?? 1000);
 // Each gateway lives for two of these, and looks for tasks whose attempts are used up after 5 s.
 const KILL_SECONDS = Number(process.env.PARLEY_FLEET_KILL_SECONDS ?? 4);
+const SKEW_SECONDS = Number(process.env.PARLEY_FLEET_SKEW_SECONDS ?? 3);
 const WORKERS = 40;
 const ATTEMPTS = 3;
 const DEADLY = 'fleet.deadly'; // whoever takes it dies: it uses up its attempts
@@ -50,11 +51,12 @@ function clockAheadBy(seconds) {
 
 class Gateways {
   killed = 0;
+  killedMembers = 0;
 
   // `skew`: by how many seconds the clock of the second one is ahead.
-  static async start({ nats, lease, skew = 0 }) {
+  static async start({ nats, lease, args = [], skew = 0 }) {
     const gateways = new Gateways();
-    gateways.options = { nats, args: [...ARGS, '--task-lease', `${lease}s`] };
+    gateways.options = { nats, args: [...ARGS, ...args, '--task-lease', `${lease}s`] };
     gateways.ahead = skew > 0 ? clockAheadBy(skew) : undefined;
     gateways.all = [await gateways.one(0), await gateways.one(1)];
     return gateways;
@@ -70,6 +72,19 @@ class Gateways {
       const answer = await work(this.all[at]).catch(() => undefined);
       if (answer && isAnswer(answer)) return answer;
       await sleep(50);
+    }
+  }
+
+  // One of three servers at a time, a minority.
+  async killMembers(cluster, isOver) {
+    for (let at = 0; !isOver(); at = (at + 1) % 3) {
+      await sleep(2 * KILL_SECONDS * 1000);
+      if (isOver()) return;
+      await cluster.members[at].kill();
+      this.killedMembers++;
+      await sleep(1000);
+      cluster.members[at] = cluster.members[at].restart();
+      await cluster.members[at].becomesHealthy({ timeout: DEADLINE_MS });
     }
   }
 
@@ -136,7 +151,7 @@ class Fleet {
       const agent = `worker-${number}-${life}`;
       for (let lives = true; lives && !this.isOver;) {
         const key = randomUUID();
-        const answer = await this.gateways.ask((server) => (this.isOver ? { status: 204 } : nextTask(server, agent, { key, wait: 2 })));
+        const answer = await this.gateways.ask(async (server) => (this.isOver ? { status: 204 } : nextTask(server, agent, { key, wait: 2 })));
         if (answer.status !== 200) continue;
         const { task, attempt } = answer.json;
         const turn = { id: task.id, attempt, agent };
@@ -237,18 +252,24 @@ async function audit(client, ids, fleet, skew) {
 
 // ---- the fleets ----
 
+// Three copies on a server before 2.10.27 may lose the last messages with a member (docs/operations.md).
+const losesWhatItAcknowledged =
+  isOlder(await natsServerVersion(), '2.10.27') && 'this nats-server loses what it has acknowledged with a member';
+
 const FLEETS = [
   { what: 'on one server', tasks: TASKS, lease: 5 },
   // By less than half a lease: a minute, with the lease of 15 minutes, is less.
-  { what: 'whose clocks differ', tasks: TASKS / 4, lease: 12, skew: 3, skip: cannotSetClock },
+  { what: 'whose clocks differ', tasks: TASKS / 4, lease: 4 * SKEW_SECONDS, skew: SKEW_SECONDS, skip: cannotSetClock },
+  { what: 'on three servers', tasks: TASKS / 4, lease: 12, isCluster: true, skip: losesWhatItAcknowledged },
 ];
 
 describe('a fleet whose workers and gateways die', () => {
-  for (const { what, tasks, lease, skew = 0, skip } of FLEETS) {
+  for (const { what, tasks, lease, skew = 0, isCluster, skip } of FLEETS) {
     it(`ends each task once, and by the agent that holds it: ${what}`, { skip }, async (t) => {
-      const nats = await startNats();
-      atEnd(t, () => nats.stop());
-      const gateways = await Gateways.start({ nats: nats.url, lease, skew });
+      const nats = isCluster ? await startCluster() : await startNats();
+      const members = nats.members ?? [nats];
+      atEnd(t, () => Promise.all(members.map((each) => each.stop())));
+      const gateways = await Gateways.start({ nats: nats.url, lease, skew, args: isCluster ? ['--replicas', '3'] : [] });
       atEnd(t, () => gateways.stop());
       const requests = Array.from({ length: tasks }, (_, i) => taskRequest(i % 50 === 7 ? DEADLY : 'fleet.work', { ttl: 86_400 }));
       for (let at = 0; at < tasks; at += 500) {
@@ -260,16 +281,17 @@ describe('a fleet whose workers and gateways die', () => {
       const began = Date.now();
       const workers = Array.from({ length: WORKERS }, (_, number) => fleet.worker(number));
       const killer = gateways.killInTurn(() => fleet.isOver);
+      const memberKiller = isCluster && gateways.killMembers(nats, () => fleet.isOver);
       const cancelling = cancelSome(gateways, requests.filter((_, i) => i % 60 === 5 || (i >= tasks * 0.9 && i % 6 === 1)).map(({ id }) => id));
       const openOnes = () => gateways.ask((server) => boardOf(server, '?state=requested,claimed&limit=1').then((items) => ({ status: 200, items })));
-      await until('all tasks have ended', async () => (await openOnes()).items.length === 0, { timeout: DEADLINE_MS + tasks * 200 });
+      await until('all tasks have ended', async () => (await openOnes()).items.length === 0, { timeout: DEADLINE_MS + tasks * 200 + ATTEMPTS * lease * 1000 });
       fleet.isOver = true;
-      await Promise.all([...workers, ...fleet.lates, killer, cancelling]);
+      await Promise.all([...workers, ...fleet.lates, killer, memberKiller, cancelling]);
       const client = await natsClient(t, nats.url);
       const tally = await audit(client, requests.map(({ id }) => id), fleet, skew);
       t.diagnostic(`${tasks} tasks in ${Math.round((Date.now() - began) / 1000)} s: ${JSON.stringify(tally)}; ` +
-        `${fleet.dead} workers and ${gateways.killed} gateways died, ${fleet.lates.length} workers came back`);
-      assert.ok(gateways.killed > 0);
+        `${fleet.dead} workers and ${gateways.killed} gateways and ${gateways.killedMembers} servers died, ${fleet.lates.length} workers came back`);
+      assert.ok(gateways.killed > 0 && gateways.killedMembers > 0 === Boolean(isCluster));
       for (const [name, count] of Object.entries(tally)) assert.ok(count > 0, name);
     });
   }

@@ -2,6 +2,7 @@
 // Why a scenario cannot run on this machine, or null.
 
 import { existsSync } from 'node:fs';
+import { isOlder, natsServerVersion } from '../../e2e/lib/nats.mjs';
 import { run } from '../../e2e/lib/program.mjs';
 
 async function whyNoDisk() {
@@ -16,13 +17,10 @@ function whyNoClock() {
   return library && existsSync(library) ? null : 'CHAOS_CLOCK does not name the library of clock.c';
 }
 
-const numberOf = (version) => version.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
-
 // Of a server that is older than the row asks for.
 async function whyNoServer({ since }) {
-  const { stdout } = await run('nats-server', ['--version']);
-  const [, version] = /v(\d+\.\d+\.\d+)/.exec(stdout);
-  if (numberOf(version) >= numberOf(since)) return null;
+  const version = await natsServerVersion();
+  if (!isOlder(version, since)) return null;
   return `nats-server ${version} breaks the invariant, ${since} does not: --extra runs it`;
 }
 

@@ -8,7 +8,15 @@ import { join } from 'node:path';
 import { connect, consumerOpts, createInbox } from 'nats';
 import { atEnd } from './cleanup.mjs';
 import { DEADLINE_MS, until, within } from './poll.mjs';
-import { Program, temporaryFolder } from './program.mjs';
+import { Program, run, temporaryFolder } from './program.mjs';
+
+export async function natsServerVersion() {
+  const { stdout } = await run('nats-server', ['--version']);
+  return /v(\d+\.\d+\.\d+)/.exec(stdout)[1];
+}
+
+const numberOf = (version) => version.split('.').reduce((sum, part) => 1000 * sum + Number(part), 0);
+export const isOlder = (version, since) => numberOf(version) < numberOf(since);
 
 // A nats-server with JetStream on 127.0.0.1. `restart` brings it back on the same port and store.
 export async function startNats({
