@@ -6,6 +6,7 @@
 
 #include "mcp.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
 #include "mcp_call.h"
@@ -27,6 +28,7 @@ static void destroy(struct mcp_call *call) {
     reactor_timer_clear(reactor, &call->next);
     reactor_timer_clear(reactor, &call->cut);
     tool_request_finish(&call->asked);
+    tool_request_finish(&call->following);
     tool_call_finish(&call->arguments);
     budget_uncover(call->mcp->gateway->budget, &call->held);
     parley_arena_finish(&call->arena);
@@ -140,12 +142,24 @@ void mcp_respond_error(struct mcp_call *call, const struct rpc_error *error) {
 
 /* ---- other addresses ---- */
 
-/* A header of the client's own request. */
-static void copy_header(const struct mcp_call *call, const char *name, struct parley_buffer *out) {
-    const char *value = http_request_header(call->request, name);
+enum { HEADERS_MAX = 8 };
+
+/* The headers of a request to be. */
+struct headers {
+    struct http_field fields[HEADERS_MAX];
+    size_t count;
+    char preference[24];
+};
+
+static void add_header(struct headers *headers, const char *name, const char *value) {
     if (value != NULL) {
-        parley_buffer_format(out, "%s: %s\r\n", name, value);
+        headers->fields[headers->count++] = (struct http_field){name, parley_bytes_of(value)};
     }
+}
+
+/* A header of the client's own request. */
+static void copy_header(const struct mcp_call *call, const char *name, struct headers *out) {
+    add_header(out, name, http_request_header(call->request, name));
 }
 
 static bool is_fit_for_header(struct parley_bytes text) {
@@ -156,38 +170,32 @@ static bool is_fit_for_header(struct parley_bytes text) {
     return is_fit;
 }
 
-static void write_header(const char *name, struct parley_bytes value, struct parley_buffer *out) {
+/* A header with a value from the call. */
+static void add_value(struct headers *headers, const char *name, struct parley_bytes value) {
     if (is_fit_for_header(value)) {
-        parley_buffer_format(out, "%s: ", name);
-        parley_buffer_append(out, value);
-        parley_buffer_text(out, "\r\n");
+        headers->fields[headers->count++] = (struct http_field){name, value};
     }
 }
 
 /* HTTP/1.0 has no Host. */
-static void write_head(const struct mcp_call *call, const struct tool_request *asked,
-                       struct parley_buffer *out) {
-    const char *host = http_request_host(call->request);
-    parley_buffer_format(out, "%s ", asked->method);
-    parley_buffer_append(out, parley_buffer_bytes(&asked->target));
-    parley_buffer_format(out, " HTTP/1.%d\r\nContent-Length: %zu\r\n", host != NULL,
-                         asked->body.length);
-    write_header("Host", parley_bytes_of(host), out);
-    write_header("Accept", parley_bytes_of(asked->accept), out);
-    write_header("Content-Type", parley_bytes_of(asked->content_type), out);
-    write_header("Idempotency-Key", asked->key, out);
+static void choose_headers(const struct mcp_call *call, const struct tool_request *asked,
+                           struct headers *out) {
+    out->count = 0;
+    add_header(out, "Host", http_request_host(call->request));
+    add_header(out, "Accept", asked->accept);
+    add_header(out, "Content-Type", asked->content_type);
+    add_value(out, "Idempotency-Key", asked->key);
     if (asked->wait_s > 0) {
-        parley_buffer_format(out, "Prefer: wait=%u\r\n", asked->wait_s);
+        snprintf(out->preference, sizeof out->preference, "wait=%u", asked->wait_s);
+        add_header(out, "Prefer", out->preference);
     }
     copy_header(call, "Authorization", out);
     if (call->rpc.traceparent.data != NULL) {
-        write_header("traceparent", call->rpc.traceparent, out);
+        add_value(out, "traceparent", call->rpc.traceparent);
     } else {
         copy_header(call, "traceparent", out);
         copy_header(call, "tracestate", out);
     }
-    parley_buffer_text(out, "\r\n");
-    out->has_failed |= asked->target.has_failed || asked->body.has_failed;
 }
 
 /* The result, or the request after which there is one: it is made in the next turn, since the
@@ -215,8 +223,7 @@ static void take_answer(struct mcp_call *call, const struct http_inner *inner,
         tool_result_of_problem(call, parley_buffer_bytes(&next.answer));
         break;
     case TOOL_ASKS:
-        tool_request_finish(&call->asked);
-        call->asked = next;
+        call->following = next;
         reactor_timer_set(call->mcp->gateway->reactor, &call->next, 0);
         return;
     }
@@ -240,7 +247,10 @@ static void on_asked(void *context, struct http_inner *inner,
 static void on_next(struct reactor_timer *timer) {
     struct mcp_call *call = OWNER_OF(timer, struct mcp_call, next);
     http_inner_destroy(call->inner);
+    tool_request_finish(&call->asked);
     call->inner = NULL;
+    call->asked = call->following;
+    tool_request_init(&call->following);
     mcp_ask(call);
 }
 
@@ -256,20 +266,25 @@ static void on_cut(struct reactor_timer *timer) {
 }
 
 static enum parley_status make_inner(struct mcp_call *call) {
-    struct parley_buffer head;
-    parley_buffer_init(&head);
-    write_head(call, &call->asked, &head);
-    enum parley_status status = parley_buffer_status(&head);
-    if (status == PARLEY_OK) {
-        const struct http_inner_options options = {.head = parley_buffer_bytes(&head),
-                                                   .body = parley_buffer_bytes(&call->asked.body),
-                                                   .answer_bytes_max = ANSWER_BYTES_MAX,
-                                                   .answered = on_asked,
-                                                   .context = call};
-        status = http_inner_create(call->request, &options, &call->inner);
+    const struct tool_request *asked = &call->asked;
+    struct headers headers;
+    if (asked->target.has_failed || asked->body.has_failed) {
+        return PARLEY_E_MEMORY;
     }
-    parley_buffer_finish(&head);
-    return status;
+    choose_headers(call, asked, &headers);
+    return http_inner_create(
+        call->request,
+        &(const struct http_inner_options){.method = asked->method,
+                                           .target = parley_buffer_bytes(&asked->target),
+                                           .headers = headers.fields,
+                                           .header_count = headers.count,
+                                           .body = asked->message.data != NULL
+                                                       ? asked->message
+                                                       : parley_buffer_bytes(&asked->body),
+                                           .answer_bytes_max = ANSWER_BYTES_MAX,
+                                           .answered = on_asked,
+                                           .context = call},
+        &call->inner);
 }
 
 void mcp_ask(struct mcp_call *call) {
@@ -338,8 +353,14 @@ static bool is_json(const char *type) {
            strchr("; \t", type[16]) != NULL && media_type_read(type, charset) == MEDIA_TYPE_FINE;
 }
 
+/* The forms of answers that the client accepts. */
+struct accepted {
+    bool json, events;
+};
+
 /* Returns: whether it can be served; if not, it is answered. */
-static bool admit(struct http_request *request, const char *accept) {
+static bool admit(struct http_request *request, struct accepted *out) {
+    const char *accept = http_request_header(request, "Accept");
     if (!is_json(http_request_header(request, "Content-Type")) ||
         http_request_header(request, "Content-Encoding") != NULL) {
         http_header(request, "Accept-Post", "application/json");
@@ -348,20 +369,23 @@ static bool admit(struct http_request *request, const char *accept) {
                         "A JSON-RPC message is application/json, in UTF-8, and not compressed.");
         return false;
     }
-    if (negotiate_quality(accept, "application/json") == 0 &&
-        negotiate_quality(accept, "text/event-stream") == 0) {
+    out->json = negotiate_quality(accept, "application/json") > 0;
+    out->events = negotiate_quality(accept, "text/event-stream") > 0;
+    if (!out->json && !out->events) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
                         "Answers are application/json or text/event-stream: accept both.");
         return false;
     }
+    /* Who accepts everything does not say that it reads events. */
+    out->events = out->events && accept != NULL && strstr(accept, "text/event-stream") != NULL;
     return true;
 }
 
 void mcp_serve(struct mcp *mcp, struct http_request *request) {
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
-    const char *accept = http_request_header(request, "Accept");
-    if (!admit(request, accept)) {
+    struct accepted accepted;
+    if (!admit(request, &accepted)) {
         return;
     }
     struct mcp_call *call = calloc(1, sizeof *call);
@@ -371,14 +395,13 @@ void mcp_serve(struct mcp *mcp, struct http_request *request) {
     }
     call->mcp = mcp;
     call->request = request;
-    call->accepts_json = negotiate_quality(accept, "application/json") > 0;
-    /* Who accepts everything does not say that it reads events. */
-    call->accepts_events = accept != NULL && strstr(accept, "text/event-stream") != NULL &&
-                           negotiate_quality(accept, "text/event-stream") > 0;
+    call->accepts_json = accepted.json;
+    call->accepts_events = accepted.events;
     call->quiet.fire = on_quiet;
     call->next.fire = on_next;
     call->cut.fire = on_cut;
     tool_request_init(&call->asked);
+    tool_request_init(&call->following);
     parley_arena_init(&call->arena, 0);
     parley_buffer_init(&call->body);
     parley_buffer_init(&call->answer);

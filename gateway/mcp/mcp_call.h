@@ -19,10 +19,11 @@ struct mcp_call {
     struct rpc rpc;
     const struct tool *tool; /* NULL: a resource is read */
     struct tool_call arguments;
-    struct tool_request asked; /* of other addresses, the last */
-    struct http_inner *inner;  /* that serves it; NULL: none is needed */
-    struct reactor_timer next; /* makes the next one … */
-    struct reactor_timer cut;  /* … or ends a stream, as far as it is */
+    struct tool_request asked;     /* of other addresses, the last */
+    struct http_inner *inner;      /* that serves it; NULL: none is needed */
+    struct tool_request following; /* the one after it */
+    struct reactor_timer next;     /* makes that one … */
+    struct reactor_timer cut;      /* … or ends a stream, as far as it is */
     struct parley_buffer answer;
     bool accepts_json, accepts_events;
     bool is_answered;

@@ -57,15 +57,22 @@ static const char *write_message(const struct tool_call *call, struct tool_reque
         return "The argument `message` is an object in this protocol.";
     }
     out->content_type = codec->media_types[0];
-    parley_buffer_append(&out->body, message->kind == PARLEY_OBJECT ? message->raw : message->text);
+    out->message = message->kind == PARLEY_OBJECT ? message->raw : message->text;
     return tool_write_options(call, "options", &out->target);
 }
 
 /* ---- send and check ---- */
 
+static void write_target(const struct tool_call *call, const char *path,
+                         struct parley_buffer *target) {
+    parley_buffer_text(target, "/v1/");
+    parley_buffer_text(target, call->protocol->name);
+    parley_buffer_text(target, path);
+}
+
 static const char *ask_send(const struct tool_call *call, struct tool_request *out) {
     out->method = "POST";
-    parley_buffer_format(&out->target, "/v1/%s/messages?stamp=true", call->protocol->name);
+    write_target(call, "/messages?stamp=true", &out->target);
     out->wait_s = tool_count(call, "wait", 0);
     out->key = tool_argument(call, "key")->text;
     return write_message(call, out);
@@ -103,7 +110,7 @@ const struct tool tool_send = {
 
 static const char *ask_check(const struct tool_call *call, struct tool_request *out) {
     out->method = "POST";
-    parley_buffer_format(&out->target, "/v1/%s/validate?stamp=true", call->protocol->name);
+    write_target(call, "/validate?stamp=true", &out->target);
     return write_message(call, out);
 }
 

@@ -64,7 +64,8 @@ enum tool_step {
 struct tool_request {
     const char *method;          /* static; NULL: `answer` is the result */
     struct parley_buffer target; /* path and query */
-    struct parley_buffer body;
+    struct parley_bytes message; /* the body, if it is a part of the call … */
+    struct parley_buffer body;   /* … or else; Owns: message is borrowed from the arguments */
     const char *content_type;    /* of the body; static */
     const char *accept;          /* static; NULL: the form in which the address answers by itself */
     unsigned wait_s;             /* 0: the answer comes as soon as it can */

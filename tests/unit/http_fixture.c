@@ -387,21 +387,21 @@ static void tell_inner(void *context, struct http_inner *inner,
 
 static void ask_inner(void *state, struct http_request *request) {
     struct exchange *exchange = state;
-    struct parley_buffer head;
-    parley_buffer_init(&head);
-    parley_buffer_format(&head, "POST %s HTTP/1.1\r\nHost: x\r\nContent-Length: %zu\r\n\r\n",
-                         http_request_query(request, "of"), exchange->body.length);
-    const struct http_inner_options options = {.head = parley_buffer_bytes(&head),
-                                               .body = parley_buffer_bytes(&exchange->body),
-                                               .answer_bytes_max = INNER_BYTES_MAX,
-                                               .answered = tell_inner,
-                                               .context = exchange};
+    static const struct http_field headers[] = {{"Host", {"x", 1}}};
+    const struct http_inner_options options = {
+        .method = "POST",
+        .target = parley_bytes_of(http_request_query(request, "of")),
+        .headers = headers,
+        .header_count = 1,
+        .body = parley_buffer_bytes(&exchange->body),
+        .answer_bytes_max = INNER_BYTES_MAX,
+        .answered = tell_inner,
+        .context = exchange};
     if (http_inner_create(request, &options, &exchange->inner) == PARLEY_OK) {
         http_inner_begin(exchange->inner);
     } else {
         http_respond(request, 200, "text/plain", PARLEY_BYTES("no head"));
     }
-    parley_buffer_finish(&head);
 }
 
 /* How many requests the connection has had here; DELETE counts anew. */

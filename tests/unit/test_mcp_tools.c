@@ -46,6 +46,7 @@ static void ask(const char *name, const char *arguments, struct parley_buffer *o
                                  request.content_type != NULL ? request.content_type : "",
                                  request.wait_s, (int)request.key.length,
                                  request.key.data != NULL ? request.key.data : "");
+            parley_buffer_append(out, request.message);
             parley_buffer_append(out, parley_buffer_bytes(&request.body));
         }
     }

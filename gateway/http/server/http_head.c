@@ -200,6 +200,18 @@ static void read_version(struct http_head *head, const char *version, size_t len
     head->is_1_0 = is_http && version[7] == '0';
 }
 
+/* Both are in the head's text. */
+static void take_request(struct http_head *head, const char *method, char *target) {
+    head->method = method;
+    head->is_head = strcmp(method, "HEAD") == 0;
+    char *query = strchr(target, '?');
+    if (query != NULL) {
+        *query++ = '\0';
+        read_options(head, query);
+    }
+    read_target(head, target);
+}
+
 static void read_line(struct http_head *head, char *line, char *end) {
     static const char shape[] =
         "The request line is not a method, a target and a version with one space between each.";
@@ -218,14 +230,7 @@ static void read_line(struct http_head *head, char *line, char *end) {
     *target++ = '\0';
     *version++ = '\0';
     read_version(head, version, (size_t)(end - version));
-    head->method = line;
-    head->is_head = strcmp(line, "HEAD") == 0;
-    char *query = strchr(target, '?');
-    if (query != NULL) {
-        *query++ = '\0';
-        read_options(head, query);
-    }
-    read_target(head, target);
+    take_request(head, line, target);
 }
 
 /* ---- headers ---- */
@@ -352,6 +357,19 @@ static uint64_t mark_of(const char *name, size_t length) {
     return UINT64_C(1) << ((length * 5 + (unsigned char)(name[0] | 0x20)) % 64);
 }
 
+/* Both are in the head's text, each with a NUL after it. */
+static void take_field(struct http_head *head, struct parley_bytes name,
+                       struct parley_bytes value) {
+    if (head->field_count == HTTP_FIELDS_MAX) {
+        blame(head, 431, "The request has more than 128 headers.");
+        return;
+    }
+    add_place(head, name.data, name.length, value.data);
+    head->field_count++;
+    head->name_marks |= mark_of(name.data, name.length);
+    recognise(head, name, value);
+}
+
 static void read_field(struct http_head *head, char *line, char *end) {
     char *colon = line; /* a NUL ends the line */
     while (is_token_char(*colon)) {
@@ -369,10 +387,6 @@ static void read_field(struct http_head *head, char *line, char *end) {
         blame(head, 400, line_end_fault);
         return;
     }
-    if (head->field_count == HTTP_FIELDS_MAX) {
-        blame(head, 431, "The request has more than 128 headers.");
-        return;
-    }
     char *value = colon + 1;
     while (value < end && is_blank(*value)) {
         value++;
@@ -382,11 +396,8 @@ static void read_field(struct http_head *head, char *line, char *end) {
     }
     *colon = '\0';
     *end = '\0';
-    add_place(head, line, (size_t)(colon - line), value);
-    head->field_count++;
-    head->name_marks |= mark_of(line, (size_t)(colon - line));
-    recognise(head, (struct parley_bytes){line, (size_t)(colon - line)},
-              (struct parley_bytes){value, (size_t)(end - value)});
+    take_field(head, (struct parley_bytes){line, (size_t)(colon - line)},
+               (struct parley_bytes){value, (size_t)(end - value)});
 }
 
 static void check(struct http_head *head) {
@@ -479,6 +490,63 @@ enum parley_status http_head_read(struct http_head *head, struct parley_bytes ra
         check(head);
     }
     PARLEY_TRY(parley_buffer_status(&head->accept));
+    return parley_buffer_status(&head->places);
+}
+
+/* Room for the text, which must not move: the head points into it. */
+static bool reserve(struct http_head *head, const struct http_head_parts *parts) {
+    size_t bytes = strlen(parts->method) + parts->target.length + 2;
+    for (size_t i = 0; i < parts->field_count; i++) {
+        bytes += strlen(parts->fields[i].name) + parts->fields[i].value.length + 2;
+    }
+    if (bytes > HTTP_HEAD_MAX) {
+        blame(head, 431, "The head is too long.");
+    }
+    return bytes > HTTP_HEAD_MAX || parley_buffer_reserve(&head->text, bytes);
+}
+
+/* There is room.  Returns: the copy, with a NUL after it. */
+static char *copy_part(struct http_head *head, struct parley_bytes part) {
+    char *copy = head->text.data + head->text.length;
+    memcpy(copy, part.data, part.length);
+    copy[part.length] = '\0';
+    head->text.length += part.length + 1;
+    return copy;
+}
+
+static void make_field(struct http_head *head, const struct http_field *field) {
+    const struct parley_bytes name = parley_bytes_of(field->name), value = field->value;
+    if (has_control(value.data, value.length)) {
+        blame(head, 400, line_end_fault);
+    }
+    const char *copied_name = copy_part(head, name), *copied_value = copy_part(head, value);
+    take_field(head, (struct parley_bytes){copied_name, name.length},
+               (struct parley_bytes){copied_value, value.length});
+}
+
+enum parley_status http_head_make(struct http_head *head, const struct http_head_parts *parts) {
+    clear(head);
+    if (!reserve(head, parts)) {
+        return PARLEY_E_MEMORY;
+    }
+    if (head->fault != NULL) {
+        return PARLEY_OK;
+    }
+    const struct parley_bytes target = parts->target;
+    if (target.length == 0 || memchr(target.data, ' ', target.length) != NULL ||
+        has_control(target.data, target.length)) {
+        blame(head, 400, "The target is not one word.");
+    }
+    const char *method = copy_part(head, parley_bytes_of(parts->method));
+    take_request(head, method, copy_part(head, target));
+    for (size_t i = 0; i < parts->field_count; i++) {
+        make_field(head, &parts->fields[i]);
+    }
+    head->content_length = (int64_t)parts->content_length;
+    head->is_1_0 = head->host_count == 0;
+    if (head->fault == NULL) {
+        check(head);
+    }
     return parley_buffer_status(&head->places);
 }
 

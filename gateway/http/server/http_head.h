@@ -68,6 +68,27 @@ void http_head_release(struct http_head *head);
 enum parley_status http_head_read(struct http_head *head,
                                   struct parley_bytes raw) PARLEY_MUST_CHECK;
 
+/* A header.  Owns: borrowed. */
+struct http_field {
+    const char *name;
+    struct parley_bytes value;
+};
+
+/* A request that has no client. The method and the names are valid. */
+struct http_head_parts {
+    const char *method;
+    struct parley_bytes target; /* path and query */
+    const struct http_field *fields;
+    size_t field_count;
+    size_t content_length;
+};
+
+/* Makes the head that http_head_read would make of its text; without Host it is HTTP/1.0.  Copies
+ * the parts.  Returns: as http_head_read. A target or a value that cannot be in a head is a fault.
+ */
+enum parley_status http_head_make(struct http_head *head,
+                                  const struct http_head_parts *parts) PARLEY_MUST_CHECK;
+
 /* Makes it the head of a refused request: no options and no headers.
  * `status`, `fault` (static): of the answer.  `is_head`: an answer to it has no body. */
 void http_head_refuse(struct http_head *head, unsigned status, const char *fault, bool is_head);

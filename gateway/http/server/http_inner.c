@@ -21,7 +21,8 @@ enum { PIECE_BYTES = 16 * 1024 }; /* of a stream that is read at once */
 struct http_inner {
     struct http_connection connection;
     struct http_request *outer;
-    struct parley_buffer body, answer;
+    struct parley_bytes body;
+    struct parley_buffer answer;
     size_t taken_bytes; /* of the body */
     size_t answer_bytes_max;
     char *content_type;
@@ -172,9 +173,15 @@ void http_inner_begin(struct http_inner *inner) {
     give_body(inner);
 }
 
-static enum parley_status read_head(struct http_inner *inner, struct parley_bytes text) {
+static enum parley_status make_head(struct http_inner *inner,
+                                    const struct http_inner_options *options) {
     struct http_head *head = &inner->connection.head;
-    PARLEY_TRY(http_head_read(head, text));
+    const struct http_head_parts parts = {.method = options->method,
+                                          .target = options->target,
+                                          .fields = options->headers,
+                                          .field_count = options->header_count,
+                                          .content_length = options->body.length};
+    PARLEY_TRY(http_head_make(head, &parts));
     return head->fault == NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
 }
 
@@ -211,11 +218,9 @@ enum parley_status http_inner_create(struct http_request *outer,
     connection->certificate_expires_at = outer->connection->certificate_expires_at;
     http_head_init(&connection->head);
     parley_buffer_init(&connection->headers);
-    parley_buffer_init(&inner->body);
     parley_buffer_init(&inner->answer);
-    parley_buffer_append(&inner->body, options->body);
-    enum parley_status status = read_head(inner, options->head);
-    status = status == PARLEY_OK ? parley_buffer_status(&inner->body) : status;
+    inner->body = options->body;
+    const enum parley_status status = make_head(inner, options);
     open_request(inner);
     if (status != PARLEY_OK) {
         http_inner_destroy(inner);
@@ -258,7 +263,6 @@ void http_inner_destroy(struct http_inner *inner) {
     }
     http_head_finish(&inner->connection.head);
     parley_buffer_finish(&inner->connection.headers);
-    parley_buffer_finish(&inner->body);
     parley_buffer_finish(&inner->answer);
     free(inner->content_type);
     free(inner);

@@ -7,6 +7,7 @@
  * the code of the addresses. */
 
 #include "http.h"
+#include "http_head.h"
 
 struct http_inner;
 
@@ -24,15 +25,18 @@ typedef void http_inner_fn(void *context, struct http_inner *inner,
                            const struct http_inner_answer *answer);
 
 struct http_inner_options {
-    /* From the method to the empty line, with the Content-Length of `body`. */
-    struct parley_bytes head, body;
+    const char *method;         /* valid */
+    struct parley_bytes target; /* path and query, percent-encoded */
+    const struct http_field *headers;
+    size_t header_count;
+    struct parley_bytes body;
     size_t answer_bytes_max; /* of a stream: what is beyond it is left out */
     http_inner_fn *answered;
     void *context;
 };
 
-/* Owns: `outer` is borrowed and must not end before it is destroyed; head and body are copied.
- * Returns: PARLEY_E_MEMORY, PARLEY_E_UNSUPPORTED: the head cannot be one. */
+/* Owns: `outer` and the body are borrowed until it is destroyed; the rest is copied.
+ * Returns: PARLEY_E_MEMORY, PARLEY_E_UNSUPPORTED: this cannot be the head of a request. */
 enum parley_status http_inner_create(struct http_request *outer,
                                      const struct http_inner_options *options,
                                      struct http_inner **out) PARLEY_MUST_CHECK;
