@@ -66,26 +66,34 @@ struct reading {
 };
 
 static void prepare(struct reading *reading, struct rpc_arguments *arguments) {
-    *reading = (struct reading){
+    static const struct reading nothing = {
         .fields = {[JSONRPC] = {.name = "jsonrpc"},
                    [ID] = {.name = "id"},
                    [METHOD] = {.name = "method"},
-                   [PARAMS] = {.name = "params", .inside = &reading->params},
+                   [PARAMS] = {.name = "params"},
                    [RESULT] = {.name = "result"},
                    [ERROR] = {.name = "error"}},
         .of_params = {[NAME] = {.name = "name"},
                       [URI] = {.name = "uri"},
-                      [ARGUMENTS] = {.name = "arguments", .inside = &reading->arguments},
+                      [ARGUMENTS] = {.name = "arguments"},
                       [VERSION] = {.name = "protocolVersion"},
-                      [META_OBJECT] = {.name = "_meta", .inside = &reading->meta}},
+                      [META_OBJECT] = {.name = "_meta"}},
         .of_meta = {[META_VERSION] = {.name = META "protocolVersion"},
                     [META_CAPABILITIES] = {.name = META "clientCapabilities"},
                     [META_TOKEN] = {.name = "progressToken"},
                     [META_TRACE] = {.name = "traceparent"}},
-        .message = {.fields = reading->fields, .count = FIELDS},
-        .params = {.fields = reading->of_params, .count = PARAMS_FIELDS},
-        .meta = {.fields = reading->of_meta, .count = META_FIELDS},
-        .arguments = {.fields = arguments->items, .count = RPC_ARGUMENTS_MAX, .is_list = true}};
+        .message.count = FIELDS,
+        .params.count = PARAMS_FIELDS,
+        .meta.count = META_FIELDS,
+        .arguments = {.count = RPC_ARGUMENTS_MAX, .is_list = true}};
+    *reading = nothing;
+    reading->message.fields = reading->fields;
+    reading->params.fields = reading->of_params;
+    reading->meta.fields = reading->of_meta;
+    reading->arguments.fields = arguments->items;
+    reading->fields[PARAMS].inside = &reading->params;
+    reading->of_params[META_OBJECT].inside = &reading->meta;
+    reading->of_params[ARGUMENTS].inside = &reading->arguments;
 }
 
 static bool check_envelope(const struct reading *reading, struct rpc *out,
@@ -300,10 +308,10 @@ void rpc_write_error(struct parley_buffer *out, const struct rpc *rpc,
 void rpc_begin_result(struct parley_buffer *out, const struct rpc *rpc,
                       const char *server_version) {
     write_head(out, rpc);
-    parley_buffer_format(out,
-                         "\"result\":{\"_meta\":{\"" META
-                         "serverInfo\":{\"name\":\"parley\",\"version\":\"%s\"}}",
-                         server_version);
+    parley_buffer_text(out, "\"result\":{\"_meta\":{\"" META
+                            "serverInfo\":{\"name\":\"parley\",\"version\":\"");
+    parley_buffer_text(out, server_version);
+    parley_buffer_text(out, "\"}}");
     if (rpc_is_modern(rpc)) {
         parley_buffer_text(out, ",\"resultType\":\"complete\"");
     }

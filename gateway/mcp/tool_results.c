@@ -16,7 +16,9 @@ static struct parley_bytes trim(struct parley_bytes text) {
 }
 
 void tool_result_write(struct mcp_call *call, struct parley_bytes object, bool is_error) {
+    enum { AROUND_BYTES = 320 };
     struct parley_buffer *out = &call->answer;
+    parley_buffer_reserve(out, 2 * object.length + object.length / 2 + AROUND_BYTES);
     rpc_begin_result(out, &call->rpc, call->mcp->version);
     parley_buffer_text(out, ",\"content\":[{\"type\":\"text\",\"text\":");
     parley_buffer_json(out, object);

@@ -104,14 +104,6 @@ void parley_buffer_number(struct parley_buffer *buffer, double number) {
 
 enum { STEP_BYTES = 16, SPECIAL_BYTES_MAX = 6, PIECE_BYTES = 512 };
 
-/* Copies plain bytes, at most STEP_BYTES, for which there is room.  Returns: how many. */
-static inline size_t copy_plain(const char *at, const char *end, char *out) {
-    const char *step_end = end - at < STEP_BYTES ? end : at + STEP_BYTES;
-    const size_t length = (size_t)(json_string_plain(at, step_end) - at);
-    memcpy(out, at, step_end == end ? length : STEP_BYTES); /* a fixed number is copied at once */
-    return length;
-}
-
 static size_t write_escape(char c, char *out) {
     static const char letters['\\' + 1] = {
         ['"'] = '"', ['\\'] = '\\', ['\n'] = 'n', ['\r'] = 'r', ['\t'] = 't'};
@@ -128,11 +120,42 @@ static size_t write_escape(char c, char *out) {
     return 2;
 }
 
-/* Writes what is not plain at *at, and steps over it.  Returns: how many bytes were written. */
-static size_t write_special(const char **at, const char *end, char *out) {
-    if ((signed char)**at >= 0) {
-        return write_escape(*(*at)++, out);
+/* Writes ASCII, at most STEP_BYTES of it, for whose escapes there is room.  Returns: how many bytes
+ * were written, and, in *at, where it stopped. */
+static inline size_t write_ascii(const char **at, const char *end, char *out) {
+    char *const start = out;
+#ifdef __SSE2__
+    if (end - *at >= 2 * STEP_BYTES) { /* as many as are copied at once, from any of them on */
+        const char *const step = *at, *from = step;
+        for (unsigned left = json_string_sixteen(step); left != 0; left &= left - 1) {
+            const char *special = step + __builtin_ctz(left);
+            memcpy(out, from, STEP_BYTES);
+            out += special - from;
+            *at = special;
+            if ((signed char)*special < 0) {
+                return (size_t)(out - start);
+            }
+            out += write_escape(*special, out);
+            from = special + 1;
+        }
+        memcpy(out, from, STEP_BYTES);
+        *at = step + STEP_BYTES;
+        return (size_t)(out - start) + (size_t)(*at - from);
     }
+#endif
+    const char *special = json_string_plain(*at, end - *at < STEP_BYTES ? end : *at + STEP_BYTES);
+    const size_t length = (size_t)(special - *at);
+    memcpy(out, *at, length);
+    out += length;
+    *at = special;
+    if (length < STEP_BYTES && special < end && (signed char)*special >= 0) {
+        out += write_escape(*(*at)++, out);
+    }
+    return (size_t)(out - start);
+}
+
+/* Writes a sequence of UTF-8, and steps over it.  Returns: how many bytes were written. */
+static size_t write_sequence(const char **at, const char *end, char *out) {
     const size_t length = text_utf8_sequence(*at, (size_t)(end - *at));
     const struct parley_bytes text =
         length > 0 ? (struct parley_bytes){*at, length} : PARLEY_BYTES("\xEF\xBF\xBD");
@@ -143,16 +166,12 @@ static size_t write_special(const char **at, const char *end, char *out) {
 
 /* JSON within JSON has a quote every few bytes: they are gathered before they are appended. */
 void parley_buffer_json(struct parley_buffer *buffer, struct parley_bytes bytes) {
-    char piece[PIECE_BYTES + STEP_BYTES + SPECIAL_BYTES_MAX];
+    char piece[PIECE_BYTES + (STEP_BYTES + 1) * SPECIAL_BYTES_MAX + STEP_BYTES];
     size_t length = 0;
     piece[length++] = '"';
     for (const char *at = bytes.data, *end = at + bytes.length; at < end;) {
-        const size_t copied = copy_plain(at, end, piece + length);
-        at += copied;
-        length += copied;
-        if (copied < STEP_BYTES && at < end) {
-            length += write_special(&at, end, piece + length);
-        }
+        length += (signed char)*at < 0 ? write_sequence(&at, end, piece + length)
+                                       : write_ascii(&at, end, piece + length);
         if (length >= PIECE_BYTES) {
             parley_buffer_append(buffer, (struct parley_bytes){piece, length});
             length = 0;

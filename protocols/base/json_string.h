@@ -28,18 +28,24 @@ static inline bool json_string_eight_are_plain(const char *at) {
     return (special & highest) == 0;
 }
 
+#ifdef __SSE2__
+/* Those of sixteen bytes that are not plain, a bit for each. */
+static inline unsigned json_string_sixteen(const char *at) {
+    const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
+    /* As signed bytes, those that are not ASCII are less than a space, too. */
+    const __m128i special = _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
+                                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
+                                         _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
+    return (unsigned)_mm_movemask_epi8(special);
+}
+#endif
+
 /* The first byte from `at` on that needs a closer look: a quote, a backslash, a control character,
  * or a byte that is not ASCII; `end` when there is none. */
 static inline const char *json_string_plain(const char *at, const char *end) {
 #ifdef __SSE2__
     while (end - at >= 16) {
-        const __m128i bytes = _mm_loadu_si128((const __m128i *)(const void *)at);
-        /* As signed bytes, those that are not ASCII are less than a space, too. */
-        const __m128i special =
-            _mm_or_si128(_mm_or_si128(_mm_cmpeq_epi8(bytes, _mm_set1_epi8('"')),
-                                      _mm_cmpeq_epi8(bytes, _mm_set1_epi8('\\'))),
-                         _mm_cmplt_epi8(bytes, _mm_set1_epi8(0x20)));
-        const unsigned found = (unsigned)_mm_movemask_epi8(special);
+        const unsigned found = json_string_sixteen(at);
         if (found != 0) {
             return at + __builtin_ctz(found);
         }

@@ -60,11 +60,16 @@ static struct json_field *next_of_list(struct json_object *list, struct parley_b
     return field;
 }
 
+/* A key has no NUL. */
+static bool is_named(const struct json_field *field, struct parley_bytes key) {
+    return strncmp(field->name, key.data, key.length) == 0 && field->name[key.length] == '\0';
+}
+
 /* Returns: NULL: no field looks for the member. */
 static struct json_field *find_field(struct json_object *object, struct parley_bytes key) {
     for (size_t i = 0; i < object->count; i++) {
         struct json_field *field = &object->fields[i];
-        if (parley_bytes_equal(key, parley_bytes_of(field->name))) {
+        if (is_named(field, key)) {
             object->is_repeated |= field->kind != PARLEY_ABSENT;
             return field;
         }
