@@ -38,20 +38,29 @@ static struct parley_bytes trim(struct parley_bytes text) {
     return text;
 }
 
-/* Cuts the text before the next `delimiter` off the front of `rest`; a delimiter in a quoted string
- * does not count. */
-static struct parley_bytes cut(struct parley_bytes *rest, char delimiter) {
+/* The length of the text before the next `delimiter`, which does not count in a quoted string. */
+static size_t quoted_length(struct parley_bytes text, char delimiter) {
     bool is_quoted = false;
     size_t i = 0;
-    for (; i < rest->length && (is_quoted || rest->data[i] != delimiter); i++) {
-        if (rest->data[i] == '"') {
+    for (; i < text.length && (is_quoted || text.data[i] != delimiter); i++) {
+        if (text.data[i] == '"') {
             is_quoted = !is_quoted;
-        } else if (is_quoted && rest->data[i] == '\\' && i + 1 < rest->length) {
+        } else if (is_quoted && text.data[i] == '\\' && i + 1 < text.length) {
             i++;
         }
     }
-    struct parley_bytes piece = {rest->data, i};
-    size_t skipped = i < rest->length ? i + 1 : i;
+    return i;
+}
+
+/* Cuts that text off the front of `rest`. */
+static struct parley_bytes cut(struct parley_bytes *rest, char delimiter) {
+    const char *found = memchr(rest->data, delimiter, rest->length);
+    size_t length = found != NULL ? (size_t)(found - rest->data) : rest->length;
+    if (memchr(rest->data, '"', length) != NULL) {
+        length = quoted_length(*rest, delimiter);
+    }
+    const struct parley_bytes piece = {rest->data, length};
+    const size_t skipped = length < rest->length ? length + 1 : length;
     rest->data += skipped;
     rest->length -= skipped;
     return trim(piece);
@@ -115,8 +124,8 @@ static struct liking like(struct parley_bytes accept, const char *offer) {
         struct parley_bytes parameters = cut(&accept, ',');
         struct parley_bytes range = cut(&parameters, ';');
         enum precision precision = match(range, parley_bytes_of(offer));
-        int quality = quality_of(parameters);
-        if (precision == PRECISION_NONE || quality < 0) {
+        int quality = precision != PRECISION_NONE ? quality_of(parameters) : -1;
+        if (quality < 0) {
             continue;
         }
         if (precision > best.precision || (precision == best.precision && quality > best.quality)) {

@@ -28,10 +28,10 @@ function mustBe(status, answer) {
 const mustBe200 = (answer) => mustBe(200, answer);
 
 // One after another on one connection, so that each run takes the same turns of the loop.
-async function singles(server, path, type, make, status = 200) {
+async function singles(server, path, type, make, { status = 200, headers } = {}) {
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
   for (let i = 0; i < SINGLES; i++) {
-    const answer = mustBe(status, await post(server, path, make(), { type, agent }));
+    const answer = mustBe(status, await post(server, path, make(), { type, headers, agent }));
     const { valid, result } = answer.json;
     if (valid === false || result?.isError) throw new Error(answer.text);
   }
@@ -81,10 +81,13 @@ export const paths = {
   'POST messages, one claim': (server) =>
     singles(server, '/v1/vlp/messages', JSON_TYPE, oneClaim),
   'POST messages, a refused claim': (server) =>
-    singles(server, '/v1/vlp/messages', JSON_TYPE, unearnedClaim, 422),
+    singles(server, '/v1/vlp/messages', JSON_TYPE, unearnedClaim, { status: 422 }),
   'MCP send, one claim': (server) =>
-    singles(server, '/mcp', JSON_TYPE, () =>
-      callOf('send', { protocol: 'vlp', message: next(claim) })),
+    singles(
+      ...[server, '/mcp', JSON_TYPE],
+      () => callOf('send', { protocol: 'vlp', message: next(claim) }),
+      { headers: { Accept: 'application/json, text/event-stream' } }, // as all clients have to
+    ),
   'NDJSON validate, a claim': (server) =>
     bulk(server, '/v1/vlp/validate', NDJSON_TYPE, LINES, claims(LINES)),
   'NDJSON messages, a claim': (server) =>
