@@ -27,7 +27,8 @@ const struct channel vlp_channel = {.name = "vlp",
 
 /* ---- reviews ---- */
 
-struct review_ask review_asks[REVIEW_ASKS_MAX];
+enum { REVIEW_ASKS_MAX = 64 }; /* at a time */
+static struct review_ask review_asks[REVIEW_ASKS_MAX];
 size_t review_ask_count;
 bool is_review_asked = true;
 
@@ -37,13 +38,20 @@ void review_asks_reset(void) {
     is_review_asked = true;
 }
 
+static bool is_pending(const struct review_ask *ask) {
+    return ask->last != NULL || ask->held != NULL;
+}
+
 static struct review_ask *new_ask(void *context) {
     if (!is_review_asked) {
         return NULL;
     }
-    assert_true(review_ask_count < REVIEW_ASKS_MAX);
-    struct review_ask *ask = &review_asks[review_ask_count++];
+    struct review_ask *ask = review_asks;
+    while (is_pending(ask)) {
+        assert_true(++ask < review_asks + REVIEW_ASKS_MAX);
+    }
     ask->context = context;
+    review_ask_count++;
     return ask;
 }
 
@@ -71,20 +79,16 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
     return (struct jetstream_request *)ask;
 }
 
-static bool is_pending(const struct review_ask *ask) {
-    return ask->last != NULL || ask->held != NULL;
-}
-
 size_t review_asks_pending(void) {
     size_t count = 0;
-    for (size_t i = 0; i < review_ask_count; i++) {
+    for (size_t i = 0; i < REVIEW_ASKS_MAX; i++) {
         count += is_pending(&review_asks[i]) ? 1 : 0;
     }
     return count;
 }
 
 bool review_ask_cancel(struct jetstream_request *request) {
-    for (size_t i = 0; i < review_ask_count; i++) {
+    for (size_t i = 0; i < REVIEW_ASKS_MAX; i++) {
         if (request == (struct jetstream_request *)&review_asks[i]) {
             review_asks[i].last = NULL;
             review_asks[i].held = NULL;
@@ -94,11 +98,17 @@ bool review_ask_cancel(struct jetstream_request *request) {
     return false;
 }
 
-const char *review_answer(const char *text) {
-    struct review_ask *ask = review_asks;
+const struct review_ask *review_ask_first(void) {
+    const struct review_ask *ask = review_asks;
     while (!is_pending(ask)) {
-        assert_true(++ask < review_asks + review_ask_count);
+        assert_true(++ask < review_asks + REVIEW_ASKS_MAX);
     }
+    return ask;
+}
+
+const char *review_answer(const char *text) {
+    static char what[sizeof review_asks[0].what]; /* the next question may take its place */
+    struct review_ask *ask = &review_asks[review_ask_first() - review_asks];
     const bool is_unknown = text != NULL && text[0] == '\0';
     const struct jetstream_last last = {.found = is_unknown     ? JETSTREAM_LAST_UNKNOWN
                                                  : text != NULL ? JETSTREAM_LAST_FOUND
@@ -113,6 +123,7 @@ const char *review_answer(const char *text) {
                                         .subject = "vlp.review.claim",
                                         .payload = parley_bytes_of(text),
                                         .time_ns = 1};
+    snprintf(what, sizeof what, "%s", ask->what);
     jetstream_last_fn *on_last = ask->last;
     jetstream_held_fn *on_held = ask->held;
     ask->last = NULL;
@@ -122,7 +133,7 @@ const char *review_answer(const char *text) {
     } else {
         on_held(ask->context, &held);
     }
-    return ask->what;
+    return what;
 }
 
 /* ---- the rest ---- */

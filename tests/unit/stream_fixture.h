@@ -18,8 +18,6 @@ struct review_ask {
     void *context;
     char what[64]; /* "VLP.42", "VLP:42" */
 };
-enum { REVIEW_ASKS_MAX = 256 };
-extern struct review_ask review_asks[REVIEW_ASKS_MAX];
 extern size_t review_ask_count; /* of all so far */
 extern bool is_review_asked;    /* false: NATS is away */
 
@@ -27,7 +25,9 @@ extern bool is_review_asked;    /* false: NATS is away */
 void review_asks_reset(void);
 /* The number of those that are pending. */
 size_t review_asks_pending(void);
-/* Answers the first pending one.  `text`: the value, or the message; NULL: there is none; "": it is
+/* The first pending one; there is one. */
+const struct review_ask *review_ask_first(void);
+/* Answers it.  `text`: the value, or the message; NULL: there is none; "": it is
  * not known. Returns: what it was about. */
 const char *review_answer(const char *text);
 /* For jetstream_request_cancel.  Returns: whether it was one of these. */

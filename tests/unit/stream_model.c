@@ -15,6 +15,15 @@
 #include "stream_model.h"
 
 #include "stream_fixture.h"
+#include "stream_review.h"
+
+#define ID "MSG001"
+#define CLAIM                                                                                      \
+    "{\"id\":\"" ID "\",\"protocol\":\"VLP/1.1\",\"type\":\"claim\","                              \
+    "\"timestamp\":\"2025-12-14T10:30:00Z\",\"sender\":\"A\",\"content\":\"x\","                   \
+    "\"confidence\":0.5}"
+#define DECISION(decision)                                                                         \
+    "{\"decision\":\"" decision "\",\"by\":\"B\",\"reason\":\"r\",\"at\":\"t\",\"id\":\"" ID "\"}"
 
 /* ---- the server ---- */
 
@@ -129,7 +138,41 @@ void answer_ask(struct jetstream *server) {
     ask.done(ask.context, &info);
 }
 
+static bool is_notice(const struct jetstream *server, uint64_t sequence) {
+    return server->notice_every != 0 && sequence % server->notice_every == 0;
+}
+
+bool is_approval(const struct jetstream *server, uint64_t sequence) {
+    return is_notice(server, sequence) && sequence / server->notice_every % 3 != 0;
+}
+
+/* A notice is of the message before it: "VLP.41", "VLP.41.notice", "VLP:41". */
+void answer_review(const struct jetstream *server, bool is_known) {
+    const char *what = review_ask_first()->what;
+    const uint64_t sequence = strtoull(what + strlen("VLP."), NULL, 10) + 1;
+    if (!is_known) {
+        review_answer("");
+    } else if (strchr(what, ':') != NULL) {
+        review_answer(CLAIM);
+    } else if (strstr(what, ".notice") != NULL) {
+        review_answer(NULL);
+    } else {
+        review_answer(is_approval(server, sequence) ? DECISION("approve") : DECISION("reject"));
+    }
+}
+
+void retry_reviews(struct world *world) {
+    struct reactor_timer *retry = &world->hub.approvals.retry;
+    if (retry->is_armed) {
+        reactor_timer_clear(world->reactor, retry);
+        retry->fire(retry);
+    }
+}
+
 static size_t size_of(const struct jetstream *server, uint64_t sequence) {
+    if (is_notice(server, sequence)) {
+        return strlen(CLAIM);
+    }
     size_t random = (size_t)(sequence * 2654435761u >> 7);
     return server->payload_size > 1 && random % 8 == 0
                ? 1 + random / 8 % (sizeof server->payload - 1)
@@ -172,10 +215,15 @@ bool serve_feed(struct ordered_consumer *feed) {
         rest(feed);
         return true;
     }
+    char header[64];
+    snprintf(header, sizeof header, "VLP:%ju approve", (uintmax_t)(next - 1));
+    const struct jetstream_header headers[] = {{REVIEW_HEADER, header}, {.name = NULL}};
+    const bool announces = is_notice(server, next);
     const struct jetstream_stored stored = {.sequence = feed->next,
                                             .time_ns = (int64_t)feed->next,
                                             .subject = "vlp.safe.claim",
-                                            .payload = {server->payload, size}};
+                                            .payload = {announces ? CLAIM : server->payload, size},
+                                            .known = announces ? headers : NULL};
     feed->next++;
     feed->pulled -= feed->mode == ORDERED_REPLAY ? 1 : 0;
     feed->pulled_bytes -= size < feed->pulled_bytes ? size : feed->pulled_bytes;
@@ -235,6 +283,25 @@ void close_reader(struct reader *reader) {
     *reader = (struct reader){.is_used = false};
 }
 
+void reopen_reader(struct reader *reader, struct stream_hub *hub) {
+    struct jetstream *server = reader->server;
+    struct reader kept = *reader;
+    struct stream_token token;
+    const size_t length = stream_cursor_token(&reader->cursor, kept.token);
+    assert_in_range(length, 1, STREAM_TOKEN_MAX - 1);
+    assert_true(stream_token_find(kept.token, "VLP", &token));
+    stream_cursor_stop(&reader->cursor);
+    memset(reader, 0, sizeof *reader);
+    memcpy(reader->token, kept.token, sizeof kept.token);
+    stream_query_init(&reader->query);
+    reader->query.since = STREAM_SINCE_TOKEN;
+    reader->query.token = reader->token;
+    reader->query.is_reviewed = kept.query.is_reviewed;
+    reader->at = token.sequence + 1 > kept.at ? token.sequence + 1 : kept.at;
+    reader->given = kept.given;
+    open_reader(reader, server, hub);
+}
+
 void assert_gone(const struct reader *reader, uint64_t first, uint64_t last) {
     for (uint64_t sequence = first; sequence <= last; sequence++) {
         assert_false(is_ours(reader->server, sequence));
@@ -249,8 +316,22 @@ static void get_event(struct reader *reader, struct stream_event *event) {
         reader->at = event->sequence;
     }
     assert_int_equal(event->sequence, reader->at);
+    if (reader->query.is_reviewed && is_approval(reader->server, event->sequence)) {
+        assert_int_equal(reader->given, event->sequence);
+    }
     reader->at++;
     reader->event_count++;
+}
+
+/* Before its announcement, once. */
+static void get_approved(struct reader *reader, const struct stream_event *event) {
+    assert_true(reader->query.is_reviewed);
+    assert_true(is_approval(reader->server, event->notice));
+    assert_true(event->notice >= reader->at);
+    assert_int_not_equal(event->notice, reader->given);
+    assert_int_equal(event->sequence, event->notice - 1);
+    reader->given = event->notice;
+    reader->approved_count++;
 }
 
 static void get_gap(struct reader *reader) {
@@ -267,6 +348,7 @@ static void get_gap(struct reader *reader) {
         reader->restart_count++;
         reader->at = 1;
         reader->silent_until = 0;
+        reader->given = 0;
         return;
     }
     assert_true(last >= first);
@@ -299,6 +381,14 @@ static bool read_item(struct reader *reader) {
             dice(reader->server, 10) == 0 && stream_cursor_return(&reader->cursor, event);
         if (!is_returned) {
             get_event(reader, event);
+        }
+        stream_event_unref(event);
+    } else if (item == STREAM_APPROVED) {
+        event = stream_cursor_take_approved(&reader->cursor);
+        bool is_returned =
+            dice(reader->server, 3) == 0 && stream_cursor_return(&reader->cursor, event);
+        if (!is_returned) {
+            get_approved(reader, event);
         }
         stream_event_unref(event);
     } else if (item == STREAM_GAP) {
@@ -360,6 +450,13 @@ void settle(struct world *world) {
         world->pool.ticker.fire(&world->pool.ticker);
         while (world->server.ask_count > 0) {
             answer_ask(&world->server);
+            is_moving = true;
+        }
+        if (review_asks_pending() > 0) {
+            answer_review(&world->server, true);
+            is_moving = true;
+        } else if (world->hub.approvals.retry.is_armed) {
+            retry_reviews(world);
             is_moving = true;
         }
         if (world->server.rest.done != NULL) {

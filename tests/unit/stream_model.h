@@ -51,6 +51,7 @@ struct jetstream {
         uint64_t from;
     } rest;
     char payload[32768];
+    unsigned notice_every; /* each such message announces an approval; 0: none */
 };
 
 struct reader {
@@ -63,6 +64,8 @@ struct reader {
     uint64_t silent_until; /* what may be missing without a word */
     uint64_t end;
     size_t event_count, gap_count, restart_count;
+    uint64_t given; /* the announcement of what was approved last */
+    size_t approved_count;
     char token[STREAM_TOKEN_MAX];
 };
 
@@ -86,6 +89,14 @@ bool serve_feed(struct ordered_consumer *feed);
 size_t used_feeds(const struct jetstream *server);
 void open_reader(struct reader *reader, struct jetstream *server, struct stream_hub *hub);
 void close_reader(struct reader *reader);
+/* It leaves, and comes back with its token. */
+void reopen_reader(struct reader *reader, struct stream_hub *hub);
+/* Whether the message at that place announces an approval, and that is true. */
+bool is_approval(const struct jetstream *server, uint64_t sequence);
+/* One question about reviews, as is_approval says.  `is_known`: or it is not answered. */
+void answer_review(const struct jetstream *server, bool is_known);
+/* What failed is asked again. */
+void retry_reviews(struct world *world);
 /* The messages from `first` to `last` are not there. */
 void assert_gone(const struct reader *reader, uint64_t first, uint64_t last);
 void read_some(struct reader *reader, size_t count);

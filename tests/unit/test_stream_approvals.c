@@ -17,6 +17,7 @@
 #include "stream_fixture.h"
 #include "stream_model.h"
 #include "stream_review.h"
+#include "../lib/rounds.h"
 
 #define ID "MSG001"
 #define CLAIM                                                                                      \
@@ -249,6 +250,97 @@ static void test_what_is_asked_is_forgotten_when_the_stream_is_another(void **st
     assert_int_equal(review_asks_pending(), 1);
 }
 
+/* ---- by chance ---- */
+
+enum { NOTICE_EVERY = 5 };
+
+static void open_some_reader(struct world *world) {
+    struct jetstream *server = &world->server;
+    struct reader *reader = &world->readers[dice(server, READERS_MAX)];
+    if (reader->is_used && reader->is_ready && dice(server, 2) == 0) {
+        reopen_reader(reader, &world->hub);
+    } else if (!reader->is_used) {
+        stream_query_init(&reader->query);
+        reader->query.is_reviewed = dice(server, 4) != 0;
+        reader->query.since = dice(server, 2) == 0 ? STREAM_SINCE_ALL : STREAM_SINCE_NOW;
+        open_reader(reader, server, &world->hub);
+    }
+}
+
+static void step(struct world *world) {
+    struct jetstream *server = &world->server;
+    struct ordered_consumer *feed = &server->feeds[dice(server, 16)];
+    struct reader *reader = &world->readers[dice(server, READERS_MAX)];
+    switch (dice(server, 16)) {
+    case 0:
+        publish(server, 1 + dice(server, 6));
+        break;
+    case 1:
+        open_some_reader(world);
+        break;
+    case 2:
+        if (server->first <= server->last && dice(server, 6) == 0) {
+            const unsigned span = (unsigned)(server->last - server->first + 1);
+            remove_message(server, server->first + dice(server, span));
+        }
+        break;
+    case 3:
+        if (server->ask_count > 0) {
+            answer_ask(server);
+        }
+        break;
+    case 4:
+    case 5:
+    case 6:
+        if (review_asks_pending() > 0) {
+            answer_review(server, dice(server, 5) != 0);
+        }
+        break;
+    case 7:
+        retry_reviews(world);
+        world->pool.ticker.fire(&world->pool.ticker);
+        break;
+    case 8:
+    case 9:
+    case 10:
+        read_some(reader, 1 + dice(server, 20));
+        break;
+    default:
+        if (feed->is_used) {
+            serve_feed(feed);
+        }
+    }
+}
+
+static void live_through(unsigned seed, size_t ring_count, size_t payload_size) {
+    struct world *world = make_world(seed, ring_count, payload_size);
+    world->server.notice_every = NOTICE_EVERY;
+    for (size_t i = 0; i < 6000; i++) {
+        step(world);
+    }
+    settle(world);
+    publish(&world->server, 2 * NOTICE_EVERY);
+    settle(world);
+    for (size_t i = 0; i < READERS_MAX; i++) {
+        const struct reader *reader = &world->readers[i];
+        if (reader->is_used) {
+            assert_true(reader->is_ready);
+            assert_gone(reader, reader->at, world->server.last);
+        }
+    }
+    free_world(world);
+    assert_int_equal(review_asks_pending(), 0);
+}
+
+static void test_nobody_ever_loses_or_doubles_what_is_approved(void **state) {
+    (void)state;
+    for (unsigned seed = 1; seed <= test_rounds(10); seed++) {
+        live_through(seed, 1 + seed % 9, 1);
+        live_through(seed, 200, 1);
+        live_through(seed, 6, 9000);
+    }
+}
+
 int main(void) {
 #define TEST(name) cmocka_unit_test_setup_teardown(name, set_up, tear_down)
     const struct CMUnitTest tests[] = {
@@ -260,6 +352,7 @@ int main(void) {
         TEST(test_what_is_kept_has_bounds),
         TEST(test_a_message_over_the_bounds_is_kept_alone),
         TEST(test_what_is_asked_is_forgotten_when_the_stream_is_another),
+        cmocka_unit_test(test_nobody_ever_loses_or_doubles_what_is_approved),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
