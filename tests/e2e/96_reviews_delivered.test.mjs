@@ -221,6 +221,33 @@ describe('what people approve', () => {
   });
 });
 
+describe('what people approve, where it is stored elsewhere', () => {
+  for (const [what, stream, args = []] of [
+    ['a stream of the operator that has other messages too', { name: 'all', subjects: ['orders.>', 'vlp.>'] }],
+    ['a stream with a prefix', undefined, ['--subject-prefix', 'vlp=fleet-a']],
+    ['a work queue, which has no past', { name: 'work', subjects: ['vlp.>'], retention: 'workqueue' }],
+  ]) {
+    it(`is delivered: ${what}`, async (t) => {
+      const nats = await startNats();
+      atEnd(t, () => nats.stop());
+      const client = await connectNats(nats.url);
+      atEnd(t, () => client.close());
+      if (stream) await (await client.jetstreamManager()).streams.add(stream);
+      const server = await parleyFor(t, { nats: nats.url, args });
+      const live = await follow(t, server, SAFE);
+      if (stream) await client.jetstream().publish(stream.subjects[0].replace('>', stream.retention ? 'safe.x' : 'x'), '{}');
+      const { place, message } = await waiting(server);
+      await approve(server, place);
+      const [approved, notice] = await take(live, 2);
+      assert.deepEqual([approved.data.id, approved.reviewed.by, notice.type], [message.id, 'Ada', 'vlp.notice']);
+      if (stream?.retention) return;
+      const events = await readEvents(server, `since=all&${SAFE}`);
+      assert.deepEqual(events, [approved, notice]);
+      assert.deepEqual(await readEvents(server, `since=${approved.resume}&${SAFE}`), [notice]);
+    });
+  }
+});
+
 // A fleet of its own for each: what it does to NATS would disturb the others.
 async function alone(t, args) {
   const nats = await startNats();
