@@ -4,6 +4,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <strings.h>
 
 #include "agent_page.h"
@@ -100,6 +101,15 @@ unsigned index_stream_number(struct index_asking *asking, const char *name) {
     const unsigned number = index_step(asking, find) ? (unsigned)sqlite3_column_int64(find, 0) : 0;
     sqlite3_finalize(find);
     return number;
+}
+
+bool index_cursor_read(struct index_asking *asking, const char *text, struct index_cursor *out) {
+    char *end;
+    out->stored = strtoll(text, &end, 10);
+    const uint64_t sequence = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
+    const unsigned stream = *end == ':' ? index_stream_number(asking, end + 1) : 0;
+    out->pos = (int64_t)((uint64_t)stream << INDEX_SEQUENCE_BITS | sequence);
+    return stream != 0 && sequence >> INDEX_SEQUENCE_BITS == 0;
 }
 
 void index_place_write(struct index_asking *asking, struct parley_buffer *out, int64_t pos) {

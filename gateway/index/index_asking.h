@@ -55,6 +55,9 @@ bool index_step(struct index_asking *asking, sqlite3_stmt *statement);
 bool index_may_read(struct index_asking *asking);
 void index_bind_text(sqlite3_stmt *statement, int place, struct parley_bytes text);
 
+/* Reads what index_cursor_write wrote.  Returns: false: it is none, or of a stream that the index
+ * does not know. */
+bool index_cursor_read(struct index_asking *asking, const char *text, struct index_cursor *out);
 /* Appends a place as a text: "VLP:42", with its quotes. */
 void index_place_write(struct index_asking *asking, struct parley_buffer *out, int64_t pos);
 /* The name of a stream by its number, and the other way; "" and 0: there is none. */

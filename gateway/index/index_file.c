@@ -36,6 +36,8 @@ static const char tables[] =
     " WHERE landmark=1 AND thread IS NOT NULL;"
     "CREATE INDEX l_sender ON messages(protocol, sender, type, stored)"
     " WHERE landmark=1 AND sender IS NOT NULL;"
+    "CREATE INDEX l_agent ON messages(protocol, agent, type, stored)"
+    " WHERE landmark=1 AND agent IS NOT NULL;"
     "CREATE INDEX m_trace ON messages(trace) WHERE trace IS NOT NULL;"
     "CREATE TABLE refs(pos INTEGER, relation INTEGER, target_key INTEGER, target TEXT,"
     " is_label INTEGER, stored INTEGER, PRIMARY KEY(pos, relation, target_key)) WITHOUT ROWID;"

@@ -5,10 +5,6 @@
 
 #include "index_messages.h"
 
-#include <inttypes.h>
-#include <stdio.h>
-#include <stdlib.h>
-
 /* ?1: the key or the text; ?2, ?3: stored between; ?4: after this place; ?5: the protocol. */
 #define FROM_MESSAGES "SELECT " INDEX_COLUMNS " FROM messages m WHERE "
 #define PAGE                                                                                       \
@@ -65,22 +61,6 @@ static enum driver choose(const struct index_asking *asking) {
         driver++;
     }
     return driver;
-}
-
-/* ---- the cursor: TIME:SEQUENCE:STREAM ---- */
-
-static bool read_cursor(struct index_asking *asking, struct index_cursor *out) {
-    const char *text = asking->question->values[INDEX_CURSOR];
-    char *end;
-    *out = (struct index_cursor){.stored = asking->question->since_ms, .pos = -1};
-    if (text == NULL) {
-        return true;
-    }
-    out->stored = strtoll(text, &end, 10);
-    const uint64_t sequence = *end == ':' ? strtoull(end + 1, &end, 10) : 0;
-    const unsigned stream = *end == ':' ? index_stream_number(asking, end + 1) : 0;
-    out->pos = (int64_t)((uint64_t)stream << INDEX_SEQUENCE_BITS | sequence);
-    return stream != 0 && sequence >> INDEX_SEQUENCE_BITS == 0;
 }
 
 /* ---- the other parameters ---- */
@@ -180,9 +160,10 @@ static sqlite3_stmt *begin(struct index_asking *asking, const struct index_curso
 }
 
 enum index_answered index_messages_write(struct index_asking *asking) {
-    struct index_cursor from;
+    const char *cursor = value_of(asking, INDEX_CURSOR);
+    struct index_cursor from = {.stored = asking->question->since_ms, .pos = -1};
     char next[INDEX_CURSOR_SIZE] = "";
-    if (!read_cursor(asking, &from)) {
+    if (cursor != NULL && !index_cursor_read(asking, cursor, &from)) {
         return INDEX_BAD_CURSOR;
     }
     sqlite3_stmt *find = begin(asking, &from);

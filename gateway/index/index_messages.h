@@ -26,5 +26,8 @@ enum index_answered index_contexts_write(struct index_asking *asking);
 /* As index_view.add. */
 enum parley_status index_contexts_add(struct parley_message *message, struct parley_buffer *out);
 
+extern const char *const index_evolutions_statements[];
+enum index_answered index_evolutions_write(struct index_asking *asking);
+
 extern const char *const index_chain_statements[];
 enum index_answered index_chain_write(struct index_asking *asking);

@@ -98,6 +98,14 @@ static const struct parley_option_help of_contexts[] = {
     ROW_WAIT,
     ROW_END};
 
+static const struct parley_option_help of_evolutions[] = {
+    {"agent", "Only those of this agent.", A_TEXT, TEXT},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
 
 static bool has_ledger(const struct parley_protocol *protocol) {
@@ -106,6 +114,10 @@ static bool has_ledger(const struct parley_protocol *protocol) {
 
 static bool has_sessions(const struct parley_protocol *protocol) {
     return protocol->index != NULL && protocol->index->sessions != NULL;
+}
+
+static bool has_evolutions(const struct parley_protocol *protocol) {
+    return protocol->index != NULL && protocol->index->evolutions != NULL;
 }
 
 static const char *const id_alone[] = {"id", NULL};
@@ -154,6 +166,11 @@ const struct index_view index_views[] = {
      .has_data = true,
      .add = index_contexts_add,
      .write = index_contexts_write},
+    {.name = "evolutions",
+     .is_of = has_evolutions,
+     .options = of_evolutions,
+     .statements = index_evolutions_statements,
+     .write = index_evolutions_write},
     {.name = NULL},
 };
 
@@ -187,6 +204,7 @@ enum index_option index_option_of(const char *name) {
         [INDEX_WAIT] = "wait",
         [INDEX_DATA] = "data",
         [INDEX_SESSION] = "session",
+        [INDEX_AGENT] = "agent",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

@@ -32,6 +32,7 @@ enum index_option {
     INDEX_WAIT,
     INDEX_DATA,
     INDEX_SESSION,
+    INDEX_AGENT,
     INDEX_OPTION_COUNT
 };
 

@@ -60,14 +60,24 @@ struct parley_index_sessions {
     enum parley_status (*write_open)(struct parley_message *message, struct parley_buffer *out);
 };
 
+/* How an agent changes its own code: it says what it intends, a result decides on all intents
+ * before it, and one that promotes allows reloads until the next result. All are landmarks. */
+struct parley_index_evolutions {
+    unsigned intent, result, reload; /* types */
+    const char *decision;            /* the member of a result … */
+    const char *promoted;            /* … that has this text where it promotes */
+    unsigned backup;                 /* the relation by which a reload names its backup */
+};
+
 struct parley_index_kind {
     const struct parley_index_relation *relations; /* name NULL ends them */
     /* Bit I: of messages of types[I] only the agent's last counts. */
     uint32_t passing_types;
-    /* Bit I: messages of types[I] are few, and are looked up by their thread or sender. */
+    /* Bit I: messages of types[I] are few, and are looked up by their thread, sender or agent. */
     uint32_t landmark_types;
     bool has_ledger; /* its references make one: what supports, answers and corrects a message */
-    const struct parley_index_sessions *sessions; /* NULL: its threads are none */
+    const struct parley_index_sessions *sessions;     /* NULL: its threads are none */
+    const struct parley_index_evolutions *evolutions; /* NULL: its agents have none */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);

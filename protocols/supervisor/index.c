@@ -12,8 +12,8 @@
 enum relation { CHECKPOINT, BACKUP };
 
 static const struct parley_index_relation relations[] = {
-    [CHECKPOINT] = {.name = "checkpoint", .is_label = false},
-    [BACKUP] = {.name = "backup", .is_label = false},
+    [CHECKPOINT] = {.name = "checkpoint", .target_types = PARLEY_TYPE_BIT(SUPERVISOR_CHECKPOINT)},
+    [BACKUP] = {.name = "backup", .target_types = PARLEY_TYPE_BIT(SUPERVISOR_CHECKPOINT)},
     {.name = NULL, .is_label = false},
 };
 
@@ -42,8 +42,22 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     return json_index_read(message, rows, out);
 }
 
+/* Source: schema, Evolution Intent, Evolution Result, Hot Reload;
+ * docs/protocols/supervisor.md#history
+ */
+static const struct parley_index_evolutions evolutions = {.intent = SUPERVISOR_EVOLUTION_INTENT,
+                                                          .result = SUPERVISOR_EVOLUTION_RESULT,
+                                                          .reload = SUPERVISOR_HOT_RELOAD,
+                                                          .decision = "decision",
+                                                          .promoted = "promoted",
+                                                          .backup = BACKUP};
+
 const struct parley_index_kind supervisor_index = {
     .relations = relations,
     .passing_types = PARLEY_TYPE_BIT(SUPERVISOR_HEARTBEAT) | PARLEY_TYPE_BIT(SUPERVISOR_METRICS),
+    .landmark_types = PARLEY_TYPE_BIT(SUPERVISOR_EVOLUTION_INTENT) |
+                      PARLEY_TYPE_BIT(SUPERVISOR_EVOLUTION_RESULT) |
+                      PARLEY_TYPE_BIT(SUPERVISOR_HOT_RELOAD),
+    .evolutions = &evolutions,
     .read = read,
 };

@@ -25,7 +25,7 @@ describe('without an index', () => {
   const its = useParley();
 
   it('lists say that there is none', async () => {
-    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/vlp/sessions', '/v1/vlp/contexts?sender=x',
+    for (const path of ['/v1/vlp/messages', '/v1/brenner/threads', '/v1/vlp/senders', '/v1/vlp/chain?id=x', '/v1/vlp/sessions', '/v1/vlp/contexts?sender=x', '/v1/supervisor/evolutions',
       '/v1/trace?id=x']) {
       assertProblem(await get(its.parley, path), 404, 'no-index');
     }
@@ -176,8 +176,10 @@ describe('an index', () => {
       const path = `${address}?${parameters.at(-1)}=1${{ chain: '&id=x', contexts: '&sender=x' }[name] ?? ''}`;
       assert.equal((await get(server, path)).status, 200);
     }
-    const others = (await get(server, '/v1/protocols/roundtable')).json.views;
-    assert.deepEqual(others.map(({ name }) => name), ['messages', 'threads', 'senders']);
+    const namesOf = async (protocol) =>
+      (await get(server, `/v1/protocols/${protocol}`)).json.views.map(({ name }) => name);
+    assert.deepEqual(await namesOf('roundtable'), ['messages', 'threads', 'senders']);
+    assert.deepEqual(await namesOf('supervisor'), ['messages', 'threads', 'senders', 'evolutions']);
   });
 
   it('has a file that no other user may read', () => {

@@ -255,6 +255,12 @@ const struct operation operation_contexts =
          "none. One of `sender` and `session` is required.",
          "The message.", "ContextList", "ContextLine");
 
+const struct operation operation_evolutions = VIEW(
+    "evolutions", "evolutions", "How agents have changed their code, and what is missing",
+    "By agent, and in the order in which they were stored: each result with the intents before "
+    "it and the reloads and backups after it; and what has no partner.",
+    "A page of evolutions.", "EvolutionList", "EvolutionLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",

@@ -101,6 +101,11 @@ static void serve_contexts(struct services *services, struct http_request *reque
     serve_view(services, request, "contexts", variable->protocol);
 }
 
+static void serve_evolutions(struct services *services, struct http_request *request,
+                             const struct variable *variable) {
+    serve_view(services, request, "evolutions", variable->protocol);
+}
+
 static void serve_validate(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     ingest_serve(&services->gateway, request, variable->protocol, INGEST_VALIDATE);
@@ -366,6 +371,7 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/chain", READ, chain, .get = serve_chain),
     ROUTE("/v1/{protocol}/sessions", READ, sessions, .get = serve_sessions),
     ROUTE("/v1/{protocol}/contexts", READ, contexts, .get = serve_contexts),
+    ROUTE("/v1/{protocol}/evolutions", READ, evolutions, .get = serve_evolutions),
     ROUTE("/v1/trace", READ_ANY, trace, .get = serve_trace),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),

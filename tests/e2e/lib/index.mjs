@@ -18,10 +18,10 @@ export async function send(server, messages) {
   return `VLP:${last.seq}`;
 }
 
-export async function list(server, path) {
+export async function list(server, path, options) {
   let answer;
   await until('the index has it', async () => {
-    answer = await get(server, path); // `wait` is at most 5 s
+    answer = await get(server, path, options); // `wait` is at most 5 s
     return answer.status !== 503;
   });
   assert.equal(answer.status, 200, answer.text);
