@@ -93,7 +93,7 @@ export class Program {
         else if (this.exit) reject(new Error(`${this.describe()} before it printed ${pattern}`));
       };
       this.watchers.add(watcher);
-      this.child.once('error', reject);
+      this.exited.catch(reject); // it could not be started
       watcher();
     });
     try {
