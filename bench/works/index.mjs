@@ -22,6 +22,7 @@ import durability from "./durability.mjs";
 import { fanout, fanoutOne } from "./fanout.mjs";
 import idle from "./idle.mjs";
 import latency from "./latency.mjs";
+import mcp from "./mcp.mjs";
 import memory from "./memory.mjs";
 import msgpack from "./msgpack.mjs";
 import ndjson from "./ndjson.mjs";
@@ -31,7 +32,7 @@ import tasks from "./tasks.mjs";
 import checkpoints from "./checkpoints.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks, checkpoints, durability],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, mcp, checkpoints, durability],
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({
