@@ -26,13 +26,15 @@ import mcp from "./mcp.mjs";
 import memory from "./memory.mjs";
 import msgpack from "./msgpack.mjs";
 import ndjson from "./ndjson.mjs";
+import queues from "./queues.mjs";
 import replay from "./replay.mjs";
 import single from "./single.mjs";
 import tasks from "./tasks.mjs";
 import checkpoints from "./checkpoints.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks, mcp, checkpoints, durability],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, mcp, queues, checkpoints],
+  durability,
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
 export const works = all.map((work) => ({
