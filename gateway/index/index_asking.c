@@ -118,6 +118,13 @@ void index_place_write(struct index_asking *asking, struct parley_buffer *out, i
     parley_buffer_format(out, "\"%s:%" PRIu64 "\"", stream, index_sequence_of(pos));
 }
 
+void index_cursor_of(struct index_asking *asking, const struct index_cursor *last,
+                     char out[INDEX_CURSOR_SIZE]) {
+    char stream[INDEX_STREAM_SIZE];
+    index_stream_name(asking, (unsigned)((uint64_t)last->pos >> INDEX_SEQUENCE_BITS), stream);
+    index_cursor_write(last->stored, index_sequence_of(last->pos), stream, out);
+}
+
 /* ---- the answer ---- */
 
 bool index_is_visible(const struct index_asking *asking, const struct index_message *message) {

@@ -64,6 +64,10 @@ void index_place_write(struct index_asking *asking, struct parley_buffer *out, i
 void index_stream_name(struct index_asking *asking, unsigned number, char out[256]);
 unsigned index_stream_number(struct index_asking *asking, const char *name);
 
+/* The cursor of the page that begins after `last`. */
+void index_cursor_of(struct index_asking *asking, const struct index_cursor *last,
+                     char out[INDEX_CURSOR_SIZE]);
+
 /* Texts of this protocol, by which its messages are found, are the same. */
 bool index_texts_equal(const struct parley_protocol *protocol, struct parley_bytes one,
                        struct parley_bytes other);

@@ -22,13 +22,14 @@
 
 #include <sqlite3.h>
 
+#include "clock_and_ids.h"
 #include "etag.h"
 #include "index_fetch.h"
 #include "index_file.h"
+#include "index_values.h"
 #include "negotiate.h"
 #include "problem.h"
 #include "query_options.h"
-#include "text.h"
 #include "worker_pool.h"
 
 enum {
@@ -354,15 +355,6 @@ static bool is_stream_of(const struct jetstream *jetstream, unsigned protocol,
     return false;
 }
 
-static bool read_time(const char *value, int64_t *out_ms) {
-    double seconds;
-    if (!text_unix_time(parley_bytes_of(value), &seconds)) {
-        return false;
-    }
-    *out_ms = (int64_t)(seconds * (double)MS_A_SECOND);
-    return true;
-}
-
 static bool read_wait(struct question *question, const char *value) {
     char *end;
     const double seconds = strtod(value, &end);
@@ -382,23 +374,10 @@ static bool set_option(void *context, size_t number, const char *value) {
     const char *copy = parley_arena_copy(&question->arena, parley_bytes_of(value));
     question->has_fault |= copy == NULL;
     asked->values[option] = copy;
-    switch (option) {
-    case INDEX_LIMIT:
-        return query_option_count(value, INDEX_LIMIT_MAX, &asked->limit);
-    case INDEX_SINCE:
-        return read_time(value, &asked->since_ms);
-    case INDEX_UNTIL:
-        return read_time(value, &asked->until_ms);
-    case INDEX_WAIT:
-        return read_wait(question, value);
-    case INDEX_DATA:
-        asked->has_data = strcmp(value, "true") == 0;
-        return asked->has_data || strcmp(value, "false") == 0;
-    case INDEX_AFTER:
-        return copy != NULL && stream_place_parse(copy, &asked->after);
-    default:
-        return value[0] != '\0';
+    if (copy == NULL) {
+        return true; /* has_fault says so */
     }
+    return option == INDEX_WAIT ? read_wait(question, value) : index_value_set(asked, option, copy);
 }
 
 /* A stream of another protocol is never part of this list, however long one waits.  Returns: false:
@@ -423,6 +402,23 @@ static bool check_after(const struct question *question, struct http_request *re
         asked->view->is_of_all ? "a protocol that you may read"
                                : parley_protocols[asked->protocol]->title);
     return false;
+}
+
+/* Whoever is bound to an agent asks for that one.  Returns: false: it is answered. */
+static bool check_agent(struct question *question, struct http_request *request) {
+    struct index_question *asked = &question->asked;
+    const char **agent = &asked->values[INDEX_AGENT];
+    if (!asked->view->is_of_agent || asked->own == NULL) {
+        return true;
+    }
+    *agent = *agent != NULL ? *agent : asked->own;
+    if (strcmp(*agent, asked->own) != 0) {
+        problem_respond_format(request, PROBLEM_FORBIDDEN,
+                               "This token may read what was sent to the agent %.64s only.",
+                               asked->own);
+        return false;
+    }
+    return true;
 }
 
 /* Returns: false: it is answered. */
@@ -453,7 +449,8 @@ static bool read_options(struct question *question, struct http_request *request
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return false;
     }
-    return check_required(asked, request) && check_after(question, request);
+    return check_agent(question, request) && check_required(asked, request) &&
+           check_after(question, request);
 }
 
 /* Returns: false: it is answered. */
@@ -547,6 +544,8 @@ static struct question *create(struct index_lists *lists, struct http_request *r
     question->asked = (struct index_question){.view = view,
                                               .channels = lists->channels,
                                               .until_ms = INT64_MAX,
+                                              .now_ms = clock_now_seconds() * MS_A_SECOND,
+                                              .overdue_ms = -1,
                                               .limit = INDEX_LIMIT_DEFAULT,
                                               .has_data = view->has_data};
     place_protocol(&question->asked, protocol, readable);

@@ -173,10 +173,7 @@ enum index_answered index_messages_write(struct index_asking *asking) {
         const bool is_full =
             asking->item_count == asking->question->limit || asking->rows_read == INDEX_ROWS_MAX;
         if (is_full) {
-            char stream[INDEX_STREAM_SIZE];
-            index_stream_name(asking, (unsigned)((uint64_t)from.pos >> INDEX_SEQUENCE_BITS),
-                              stream);
-            index_cursor_write(from.stored, index_sequence_of(from.pos), stream, next);
+            index_cursor_of(asking, &from, next);
             break;
         }
         index_message_read(find, &message);

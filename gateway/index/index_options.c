@@ -4,6 +4,8 @@
 
 #include "index_messages.h"
 
+#include "index_duties.h"
+
 #define TEXT "{\"type\":\"string\",\"minLength\":1}"
 #define TIME "{\"type\":\"string\",\"format\":\"date-time\"}"
 #define A_TEXT "a text that is not empty"
@@ -106,6 +108,32 @@ static const struct parley_option_help of_evolutions[] = {
     ROW_WAIT,
     ROW_END};
 
+#define ROW_CHOICE(name, does)                                                                     \
+    { name, does, "true or false", "{\"type\":\"boolean\"}" }
+
+static const struct parley_option_help of_acks[] = {
+    {"thread", "Only messages of this thread.", A_TEXT, TEXT},
+    ROW_CHOICE("open", "Only those that are neither acknowledged nor answered; false: only the "
+                       "others."),
+    {"overdue", "Only those that are open for longer than this; true: 4h.",
+     "true, or a duration of at most 365d, such as 4h",
+     "{\"type\":\"string\",\"pattern\":\"^(true|[0-9]+(ms|s|m|h|d)|0)$\"}"},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
+static const struct parley_option_help of_inbox[] = {
+    {"agent", "Whose messages; by default the agent to whom the token is bound.", A_TEXT, TEXT},
+    ROW_CHOICE("unacked", "Only messages that the agent must acknowledge and has not; false: only "
+                          "the others."),
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
 
 static bool has_ledger(const struct parley_protocol *protocol) {
@@ -122,6 +150,11 @@ static bool has_evolutions(const struct parley_protocol *protocol) {
 
 static const char *const id_alone[] = {"id", NULL};
 static const char *const sender_or_session[] = {"sender", "session", NULL};
+static const char *const agent_alone[] = {"agent", NULL};
+
+static bool has_acks(const struct parley_protocol *protocol) {
+    return protocol->index != NULL && protocol->index->acks != NULL;
+}
 
 const struct index_view index_views[] = {
     {.name = "messages",
@@ -171,6 +204,18 @@ const struct index_view index_views[] = {
      .options = of_evolutions,
      .statements = index_evolutions_statements,
      .write = index_evolutions_write},
+    {.name = "acks",
+     .is_of = has_acks,
+     .options = of_acks,
+     .statements = index_duties_statements,
+     .write = index_acks_write},
+    {.name = "inbox",
+     .is_of = has_acks,
+     .is_of_agent = true,
+     .options = of_inbox,
+     .required = agent_alone,
+     .statements = index_duties_statements,
+     .write = index_inbox_write},
     {.name = NULL},
 };
 
@@ -205,6 +250,9 @@ enum index_option index_option_of(const char *name) {
         [INDEX_DATA] = "data",
         [INDEX_SESSION] = "session",
         [INDEX_AGENT] = "agent",
+        [INDEX_OPEN] = "open",
+        [INDEX_UNACKED] = "unacked",
+        [INDEX_OVERDUE] = "overdue",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

@@ -29,7 +29,7 @@ enum statement {
 
 static const char insert_message[] =
     "INSERT OR REPLACE INTO messages VALUES"
-    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19)";
+    "(?1,?2,?3,?4,?5,?6,?7,?8,?9,?10,?11,?12,?13,?14,?15,?16,?17,?18,?19,?20)";
 
 static const char *const texts[] = {
     [ADD_MESSAGE] = insert_message,
@@ -309,6 +309,11 @@ static enum parley_status add_message(struct index_store *store, const struct in
     sqlite3_bind_int(add, 18, entry->is_waiting);
     sqlite3_bind_int(add, 19,
                      row->entry != NULL && is_of_types(row, protocol->index->landmark_types));
+    if (entry->part != 0) {
+        sqlite3_bind_int64(add, 20, entry->part);
+    } else {
+        sqlite3_bind_null(add, 20);
+    }
     return step(store, add);
 }
 

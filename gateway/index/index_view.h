@@ -33,10 +33,20 @@ enum index_option {
     INDEX_DATA,
     INDEX_SESSION,
     INDEX_AGENT,
+    INDEX_OPEN,
+    INDEX_UNACKED,
+    INDEX_OVERDUE,
     INDEX_OPTION_COUNT
 };
 
-enum { INDEX_LIMIT_DEFAULT = 100, INDEX_LIMIT_MAX = 1000 };
+enum {
+    INDEX_LIMIT_DEFAULT = 100,
+    INDEX_LIMIT_MAX = 1000,
+    INDEX_OVERDUE_DEFAULT_MS = 4 * 60 * 60 * 1000
+};
+
+/* Of items that are so, or are not. */
+enum index_choice { INDEX_ANY, INDEX_ONLY, INDEX_NOT };
 
 struct index_question {
     const struct index_view *view;
@@ -46,8 +56,11 @@ struct index_question {
     const char *own;                /* the only agent whose private messages are shown; NULL: all */
     const char *values[INDEX_OPTION_COUNT]; /* as they were given; NULL: not */
     int64_t since_ms, until_ms;             /* of storage */
-    struct stream_token after;              /* what values[INDEX_AFTER] names, if it is given */
-    struct stream_token place;              /* of the message, for the view of one */
+    int64_t now_ms;                         /* Unix time */
+    int64_t overdue_ms; /* only what is open for longer than this; negative: any */
+    enum index_choice open, unacked;
+    struct stream_token after; /* what values[INDEX_AFTER] names, if it is given */
+    struct stream_token place; /* of the message, for the view of one */
     size_t limit;
     bool is_lines; /* NDJSON */
     bool has_data; /* items are wanted with their data: the answer is their places */
@@ -67,6 +80,7 @@ struct index_asking;
 struct index_view {
     const char *name; /* the last part of its address */
     bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
+    bool is_of_agent; /* INDEX_AGENT is the agent to whom a token is bound, and no other */
     bool is_of_one; /* what the index adds to a message, at /v1/PROTOCOL/messages/STREAM:SEQUENCE */
     /* Whether messages of the protocol make such a list; NULL: of each do. */
     bool (*is_of)(const struct parley_protocol *protocol);

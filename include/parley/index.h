@@ -34,6 +34,25 @@ struct parley_index_relation {
     } effect;
 };
 
+/* What a message has to do with acknowledgements: a set. */
+enum parley_index_part {
+    PARLEY_INDEX_ASKS = 1,         /* it asks those whom it names for one */
+    PARLEY_INDEX_ACKNOWLEDGES = 2, /* it is one */
+    PARLEY_INDEX_URGENT = 4,
+};
+
+/* How messages of a protocol are acknowledged, for lists of who still must. */
+struct parley_index_acks {
+    unsigned relation; /* of an acknowledgement to the message whose id it names */
+    /* Bit I: of messages of types[I] that name no receiver nobody knows who will read them: the
+     * first acknowledgement of another is enough. */
+    uint32_t opening_types;
+    const char *const *statuses;  /* the lowest first; NULL ends them */
+    const char *subject, *status; /* the members of an entry that have them, or begin so */
+    /* The text of a subject after its prefix, by which an acknowledgement names a message, too. */
+    struct parley_bytes (*topic)(struct parley_bytes subject);
+};
+
 struct parley_index_reference {
     unsigned relation; /* index into parley_index_kind.relations */
     struct parley_bytes target;
@@ -43,6 +62,7 @@ struct parley_index_reference {
  * not say. */
 struct parley_index_entry {
     struct parley_bytes id, type, lane, source, thread, sender, agent, time;
+    unsigned part; /* a set of PARLEY_INDEX_ASKS … */
     const struct parley_bytes *receivers;
     size_t receiver_count; /* at most PARLEY_INDEX_RECEIVERS_MAX */
     struct parley_index_reference references[PARLEY_INDEX_REFERENCES_MAX]; /* each once */
@@ -78,6 +98,7 @@ struct parley_index_kind {
     bool has_ledger; /* its references make one: what supports, answers and corrects a message */
     const struct parley_index_sessions *sessions;     /* NULL: its threads are none */
     const struct parley_index_evolutions *evolutions; /* NULL: its agents have none */
+    const struct parley_index_acks *acks;             /* NULL: its messages are not acknowledged */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);

@@ -29,6 +29,7 @@ static const char *const fields[] = {
     [BRENNER_THREAD_ID] = "/thread_id",
     [BRENNER_ACK_REQUIRED] = "/ack_required",
     [BRENNER_ID] = "/id",
+    [BRENNER_IMPORTANCE] = "/importance",
     NULL,
 };
 

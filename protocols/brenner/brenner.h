@@ -34,6 +34,7 @@ enum brenner_field {
     BRENNER_THREAD_ID,
     BRENNER_ACK_REQUIRED,
     BRENNER_ID,
+    BRENNER_IMPORTANCE,
 };
 
 /* The indexes of the rules in their table, for rules that are reported by number. */
@@ -102,6 +103,9 @@ enum brenner_field brenner_claimed_field(const struct parley_message *message);
 
 /* After brenner_inspect: see parley_protocol.other_speaker. */
 struct parley_speaker brenner_other_speaker(const struct parley_message *message);
+
+/* The text without blanks around it. */
+struct parley_bytes brenner_trimmed(struct parley_bytes text);
 
 /* N of the first "v{N}" in a text, -1 if there is none; one of more than ten digits is cut. */
 int64_t brenner_version(struct parley_bytes text);

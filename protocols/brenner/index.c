@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What a Brenner message says of itself, for an index: its subject, and the sections of its body
- * that name a message, a bead or an agent. */
+/* What a Brenner message says of itself, for an index: its subject, the sections of its body that
+ * name a message, a bead or an agent, whether it asks for an acknowledgement, and whether it is
+ * urgent. */
 
 #include "brenner.h"
 
@@ -16,6 +17,26 @@ static const struct parley_index_relation relations[] = {
     [ITEM] = {.name = "item", .is_label = true},
     {.name = NULL, .is_label = false},
 };
+
+/* The document's four, which an ACK's `## Status` begins with (MB-112). */
+static const char *const statuses[] = {"Received", "Understood", "Will Action", "Completed", NULL};
+
+/* "QUESTION: Which rubric?" is about "Which rubric?". */
+static struct parley_bytes topic_of(struct parley_bytes subject) {
+    if (brenner_type_of(subject) != PARLEY_TYPE_OTHER) {
+        const char *colon = memchr(subject.data, ':', subject.length);
+        const size_t length = (size_t)(colon + 1 - subject.data);
+        subject = (struct parley_bytes){colon + 1, subject.length - length};
+    }
+    return brenner_trimmed(subject);
+}
+
+static const struct parley_index_acks acks = {.relation = ACKNOWLEDGES,
+                                              .opening_types = PARLEY_TYPE_BIT(BRENNER_KICKOFF),
+                                              .statuses = statuses,
+                                              .subject = "subject",
+                                              .status = "status",
+                                              .topic = topic_of};
 
 /* A section of a body and what it is in the entry: a member of that name, a reference, or both. */
 static const struct section_row {
@@ -44,6 +65,48 @@ static bool has_rows(unsigned type) {
         }
     }
     return false;
+}
+
+/* The sections that say how soon an answer is needed, and what they begin with then. */
+static const struct urgency {
+    enum brenner_type type;
+    const char *section, *value;
+} urgencies[] = {
+    {BRENNER_QUESTION, "Urgency", "Blocking"},
+    {BRENNER_CRITIQUE, "Severity", "Critical"},
+};
+
+static bool begins_with(struct parley_bytes text, const char *value) {
+    const size_t length = strlen(value);
+    return text.length >= length && memcmp(text.data, value, length) == 0;
+}
+
+static bool is_important(const struct parley_message *message) {
+    const struct parley_bytes importance = parley_message_text(message, BRENNER_IMPORTANCE);
+    return parley_bytes_equal(importance, PARLEY_BYTES("high")) ||
+           parley_bytes_equal(importance, PARLEY_BYTES("urgent"));
+}
+
+static bool is_pressing(const struct parley_message *message, const struct brenner_body *body) {
+    bool is = false;
+    for (size_t i = 0; i < sizeof urgencies / sizeof urgencies[0]; i++) {
+        const struct urgency *row = &urgencies[i];
+        const struct brenner_section *section =
+            row->type == message->type ? brenner_body_section(body, row->section) : NULL;
+        is = is || (section != NULL && begins_with(section->text, row->value));
+    }
+    return is;
+}
+
+/* An ACK needs no acknowledgement, even if it asks for one (MB-009). */
+static void set_part(const struct parley_message *message, struct parley_index_entry *out) {
+    const struct parley_value *asks = &message->values[BRENNER_ACK_REQUIRED];
+    if (message->type == BRENNER_ACK) {
+        out->part = PARLEY_INDEX_ACKNOWLEDGES;
+    } else if (asks->kind == PARLEY_BOOLEAN && asks->number != 0) {
+        out->part = PARLEY_INDEX_ASKS;
+    }
+    out->part |= is_important(message) ? PARLEY_INDEX_URGENT : 0;
 }
 
 /* The body's text ends with the body. */
@@ -79,6 +142,7 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     const struct parley_bytes markdown = parley_message_text(message, brenner_body_field(message));
     const struct parley_value *ack_required = &message->values[BRENNER_ACK_REQUIRED];
     struct brenner_body body;
+    set_part(message, out);
     parley_index_add_text(out, "subject", parley_message_text(message, BRENNER_SUBJECT));
     if (ack_required->kind == PARLEY_BOOLEAN && ack_required->number != 0) {
         parley_index_add_json(out, "ack_required", PARLEY_BYTES("true"));
@@ -89,9 +153,11 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     enum parley_status status = brenner_body_read(&body, markdown);
     if (status == PARLEY_OK) {
         status = add_sections(message, &body, out);
+        out->part |= is_pressing(message, &body) ? PARLEY_INDEX_URGENT : 0;
     }
     brenner_body_finish(&body);
     return status;
 }
 
-const struct parley_index_kind brenner_index = {.relations = relations, .read = read};
+const struct parley_index_kind brenner_index = {
+    .relations = relations, .acks = &acks, .read = read};

@@ -28,7 +28,7 @@ static struct parley_bytes from(struct parley_bytes text, size_t start) {
     return (struct parley_bytes){text.data + start, text.length - start};
 }
 
-static struct parley_bytes trimmed(struct parley_bytes text) {
+struct parley_bytes brenner_trimmed(struct parley_bytes text) {
     static const char blanks[] = {' ', '\t', '\r', '\n'};
     while (text.length > 0 && memchr(blanks, text.data[0], sizeof blanks) != NULL) {
         text = from(text, 1);
@@ -49,7 +49,7 @@ static bool is_other_kickoff(struct parley_bytes subject) {
         return false;
     }
     const struct parley_bytes after = from(subject, (size_t)(end + 1 - subject.data));
-    struct parley_bytes rest = trimmed(after);
+    struct parley_bytes rest = brenner_trimmed(after);
     if (rest.length == after.length || rest.length < words.length ||
         (rest.length > words.length && is_letter(rest.data[words.length]))) {
         return false;
@@ -96,7 +96,7 @@ static bool write_prefixed(struct parley_bytes subject, struct parley_buffer *ou
 
 /* Appends the contract's subject.  Returns: whether it is another one than `said`. */
 static bool write_subject(struct parley_bytes said, struct parley_buffer *out) {
-    const struct parley_bytes subject = trimmed(said);
+    const struct parley_bytes subject = brenner_trimmed(said);
     if (brenner_type_of(subject) != PARLEY_TYPE_OTHER) {
         parley_buffer_append(out, subject);
     } else if (is_other_kickoff(subject)) {

@@ -22,6 +22,7 @@ enum parley_status parley_message_index(struct parley_message *message,
     out->sender = route.sender;
     out->agent = route.agent;
     out->time = route.time;
+    out->part = 0;
     out->receivers = route.receivers;
     out->receiver_count = has_many ? PARLEY_INDEX_RECEIVERS_MAX : route.receiver_count;
     out->reference_count = 0;

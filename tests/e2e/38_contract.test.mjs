@@ -118,6 +118,7 @@ describe('openapi.json', () => {
         : `?${operation.parameters.flatMap(({ name, required, in: where }) =>
             name === 'wait' ? ['wait=5']
               : required && where === 'query' && name === 'id' ? ['id=x']
+              : path.endsWith('/inbox') && name === 'agent' ? ['agent=x'] // or the token's
               : path.endsWith('/contexts') && name === 'sender' ? ['sender=x'] // or `session`
               : []).join('&')}`;
       const url = concrete(path, operation) + query;

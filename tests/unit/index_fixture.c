@@ -93,16 +93,22 @@ struct index_question index_fixture_question(const char *view) {
                                    .limit = INDEX_LIMIT_MAX};
 }
 
-void index_fixture_ask(const struct index_question *question, struct index_places *places,
-                       struct parley_buffer *out) {
+enum index_answered index_fixture_answer(const struct index_question *question,
+                                         struct index_places *places, struct parley_buffer *out) {
     char progress[INDEX_PROGRESS_MAX];
     sqlite3 *file = index_file_read(its.folder);
     parley_buffer_clear(out);
     assert_non_null(file);
-    assert_int_equal(index_view_answer(file, question, out, places, progress), INDEX_ANSWERED);
+    const enum index_answered answered = index_view_answer(file, question, out, places, progress);
+    sqlite3_close(file);
+    return answered;
+}
+
+void index_fixture_ask(const struct index_question *question, struct index_places *places,
+                       struct parley_buffer *out) {
+    assert_int_equal(index_fixture_answer(question, places, out), INDEX_ANSWERED);
     parley_buffer_char(out, '\0');
     assert_false(out->has_failed);
-    sqlite3_close(file);
 }
 
 size_t index_fixture_count(const char *text, const char *part) {

@@ -22,6 +22,8 @@ uint64_t index_fixture_last(void);
 
 /* The view of the protocol, with no parameters. */
 struct index_question index_fixture_question(const char *view);
+enum index_answered index_fixture_answer(const struct index_question *question,
+                                         struct index_places *places, struct parley_buffer *out);
 /* Asks, and expects an answer, which it ends with a NUL. */
 void index_fixture_ask(const struct index_question *question, struct index_places *places,
                        struct parley_buffer *out);

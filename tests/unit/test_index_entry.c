@@ -9,6 +9,7 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -227,6 +228,59 @@ static void test_a_context_says_what_is_open_in_its_own_words(void **state) {
     }
 }
 
+static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void **state) {
+    static const struct {
+        const char *type, *body, *more;
+        unsigned part;
+    } cases[] = {
+        {"INFO", "x", "", 0},
+        {"INFO", "x", ",\"ack_required\":false,\"importance\":\"normal\"", 0},
+        {"INFO", "x", ",\"ack_required\":true", PARLEY_INDEX_ASKS},
+        {"INFO", "x", ",\"importance\":\"high\"", PARLEY_INDEX_URGENT},
+        {"INFO", "x", ",\"ack_required\":true,\"importance\":\"urgent\"",
+         PARLEY_INDEX_ASKS | PARLEY_INDEX_URGENT},
+        {"ACK", "# A\\n\\n## Status\\nReceived", ",\"ack_required\":true",
+         PARLEY_INDEX_ACKNOWLEDGES},
+        {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nSoon", "", 0},
+        {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nBlocking", "",
+         PARLEY_INDEX_URGENT},
+        {"CRITIQUE", "# C\\n\\n## Target\\nA2\\n\\n## Attack\\nNo\\n\\n## Severity\\nCritical", "",
+         PARLEY_INDEX_URGENT},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct checked checked;
+        struct parley_index_entry entry = {.part = 99};
+        char text[512];
+        snprintf(text, sizeof text, "{\"subject\":\"%s: x\",\"body_md\":\"%s\"%s}", cases[i].type,
+                 cases[i].body, cases[i].more);
+        check(&checked, "brenner", text);
+        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        if (entry.part != cases[i].part) {
+            fail_msg("%s: %u", text, entry.part);
+        }
+        finish(&checked);
+    }
+}
+
+static void test_a_subject_is_about_the_text_after_its_prefix(void **state) {
+    static const char *const cases[][2] = {{"ACK: Heat", "Heat"},
+                                           {"DELTA[opus]:  a: b ", "a: b"},
+                                           {"Heat: more", "Heat: more"},
+                                           {" Heat", "Heat"},
+                                           {"ACK: INFO: x", "INFO: x"},
+                                           {"ACK:", ""},
+                                           {"", ""}};
+    const struct parley_index_acks *acks =
+        parley_protocol_find(PARLEY_BYTES("brenner"))->index->acks;
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const struct parley_bytes topic = acks->topic(parley_bytes_of(cases[i][0]));
+        assert_true(parley_bytes_equal(topic, parley_bytes_of(cases[i][1])));
+    }
+    assert_int_equal(acks->topic((struct parley_bytes){0}).length, 0);
+}
+
 /* ---- limits ---- */
 
 static void append_list(struct parley_buffer *text, size_t count) {
@@ -325,6 +379,8 @@ int main(void) {
         cmocka_unit_test(test_an_entry_has_what_the_message_says),
         cmocka_unit_test(test_an_entry_has_the_members_of_the_route),
         cmocka_unit_test(test_a_context_says_what_is_open_in_its_own_words),
+        cmocka_unit_test(test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent),
+        cmocka_unit_test(test_a_subject_is_about_the_text_after_its_prefix),
         cmocka_unit_test(test_of_many_references_so_many_are_kept_and_it_is_said),
         cmocka_unit_test(test_of_many_receivers_so_many_are_kept_and_it_is_said),
         cmocka_unit_test(test_long_texts_are_cut_between_characters_and_all_members_fit),

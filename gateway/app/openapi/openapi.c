@@ -81,8 +81,9 @@ static void write_option(struct json_writer *json, const struct parley_option_he
 static void write_view_options(struct json_writer *json, const struct index_view *view,
                                const struct parley_protocol *protocol) {
     for (const struct parley_option_help *option = view->options; option->name != NULL; option++) {
+        /* A token that is bound to an agent asks for that one. */
         const bool is_required = view->required != NULL && view->required[1] == NULL &&
-                                 strcmp(view->required[0], option->name) == 0;
+                                 !view->is_of_agent && strcmp(view->required[0], option->name) == 0;
         write_any_option(json, option, protocol, is_required);
     }
 }

@@ -261,6 +261,20 @@ const struct operation operation_evolutions = VIEW(
     "it and the reloads and backups after it; and what has no partner.",
     "A page of evolutions.", "EvolutionList", "EvolutionLine");
 
+const struct operation operation_acks =
+    VIEW("acks", "acks", "Who must acknowledge which message, and who has",
+         "An item for each message that asks for an acknowledgement and each of its recipients, in "
+         "the order in which the messages were stored. `unmatched` has the acknowledgements among "
+         "them that name no message. A token of an agent sees what that agent asks and is asked.",
+         "A page of messages and recipients.", "AckList", "AckLine");
+
+const struct operation operation_inbox =
+    VIEW("inbox", "inbox", "What was sent to an agent, and what of it the agent has acknowledged",
+         "The messages that name the agent, and those that name nobody and ask it for an "
+         "acknowledgement, in the order in which they were stored. A token of an agent sees that "
+         "agent's only.",
+         "A page of messages.", "InboxList", "InboxLine");
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",

@@ -106,6 +106,16 @@ static void serve_evolutions(struct services *services, struct http_request *req
     serve_view(services, request, "evolutions", variable->protocol);
 }
 
+static void serve_acks(struct services *services, struct http_request *request,
+                       const struct variable *variable) {
+    serve_view(services, request, "acks", variable->protocol);
+}
+
+static void serve_inbox(struct services *services, struct http_request *request,
+                        const struct variable *variable) {
+    serve_view(services, request, "inbox", variable->protocol);
+}
+
 static void serve_validate(struct services *services, struct http_request *request,
                            const struct variable *variable) {
     ingest_serve(&services->gateway, request, variable->protocol, INGEST_VALIDATE);
@@ -372,6 +382,8 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/sessions", READ, sessions, .get = serve_sessions),
     ROUTE("/v1/{protocol}/contexts", READ, contexts, .get = serve_contexts),
     ROUTE("/v1/{protocol}/evolutions", READ, evolutions, .get = serve_evolutions),
+    ROUTE("/v1/{protocol}/acks", READ, acks, .get = serve_acks),
+    ROUTE("/v1/{protocol}/inbox", READ, inbox, .get = serve_inbox),
     ROUTE("/v1/trace", READ_ANY, trace, .get = serve_trace),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),

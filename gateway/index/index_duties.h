@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#pragma once
+
+/* Reads threads from the file, for the views that say who must acknowledge what. A thread is read
+ * once a question. */
+
+#include <sys/queue.h>
+
+#include <parley/arena.h>
+
+#include "index_asking.h"
+#include "index_duty.h"
+
+enum index_duty_statement {
+    DUTY_BY_THREAD,
+    DUTY_ALONE,
+    DUTY_BY_ID,
+    DUTY_BY_TARGET,
+    DUTY_TARGETS_OF,
+    DUTY_MESSAGE_AT,
+    DUTY_RECEIVERS_OF,
+    DUTY_PAGE, /* those of pages: ?3: the protocol; ?4, ?5: the place after which it begins … */
+    DUTY_PAGE_OF_THREAD, /* … ?6: the thread, or the receiver's key */
+    DUTY_PAGE_RECEIVED,
+    DUTY_STATEMENT_COUNT
+};
+extern const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1];
+
+struct index_duties_thread {
+    struct parley_bytes name; /* data NULL: a message without one, alone */
+    int64_t pos;              /* that message's */
+    struct duty_thread duty;
+    SLIST_ENTRY(index_duties_thread) links;
+};
+
+/* Private, except asking and acks. */
+struct index_duties {
+    struct index_asking *asking;
+    const struct parley_index_acks *acks;
+    struct parley_arena arena;
+    sqlite3_stmt *statements[DUTY_STATEMENT_COUNT];
+    SLIST_HEAD(, index_duties_thread) threads;
+    size_t thread_count;
+    unsigned stream_number; /* the stream whose name was asked for last; 0: none */
+    char stream_name[INDEX_STREAM_SIZE];
+    struct parley_buffer place; /* of the message that is read */
+};
+
+/* `out`: zeroed; the caller finishes it.  Owns: borrows asking. */
+void index_duties_begin(struct index_duties *out, struct index_asking *asking);
+void index_duties_finish(struct index_duties *duties);
+
+/* A statement of pages, which index_duties_row_read reads.  Owns: as index_prepare. */
+sqlite3_stmt *index_duties_prepare(struct index_duties *duties, enum index_duty_statement number);
+
+/* A message, and what is in its row beside it.  Owns: borrows the row. */
+struct index_duties_row {
+    struct index_message message;
+    unsigned part;
+    struct parley_bytes subject, status;
+};
+void index_duties_row_read(sqlite3_stmt *statement, struct index_duties_row *out);
+
+/* The thread of a message.  `is_first`: a thread that does not fit into the page is cut.
+ * Owns: the caller must not free it.
+ * Returns: NULL: the page has no room for it, or asking->answered says why not. */
+const struct duty_thread *index_duties_thread(struct index_duties *duties,
+                                              const struct index_message *message, bool is_first);
+
+/* Whom the message names, by name, but not who sent it.  `out_named`: whether it names anybody;
+ * `out_more`: it names more than the index has.  Owns: texts are in the arena. */
+size_t index_duties_receivers(struct index_duties *duties, const struct index_message *message,
+                              struct parley_bytes out[DUTY_NAMES_MAX], bool *out_named);
