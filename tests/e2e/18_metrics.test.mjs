@@ -21,7 +21,8 @@ const messages = (its, outcome, type = 'claim') =>
   valueOf(its, 'parley_messages_total', { protocol: 'vlp', type, outcome });
 
 describe('metrics', () => {
-  const its = useParley({ args: ['--reactors', '2'] });
+  // Without a lease no task lapses, and the board is read only when it is asked for.
+  const its = useParley({ args: ['--reactors', '2', '--task-lease', '0'] });
   const read = () => metricsOf(its.parley);
 
   it('are those of the page, with the type that it names, and no others', async () => {
