@@ -273,6 +273,23 @@ describe('Stories, with an index', { ...inBrowser }, () => {
     assertNoFaults(page);
   });
 
+  it('say what is open in a session', async (t) => {
+    const thread = session();
+    const [asked, claimed] = [claim({ type: 'query', sender: 'Bob', session_id: thread }), safe(thread)];
+    for (const message of [asked, claimed, claim({ type: 'evidence', session_id: thread, provenance: ['it'], refers_to: claimed.id })]) {
+      assertAccepted(await send(its.parley, message));
+    }
+    await until('the index has them', async () => (await get(its.parley, `/v1/vlp/sessions?session=${thread}`)).json.items?.[0]?.count === 3);
+    const page = await browser.open(t, its.parley, `stories?protocol=vlp&thread=${thread}`);
+    const open = page.getByRole('region', { name: 'Session' });
+    await open.getByText('1 evidence').waitFor();
+    const items = open.getByRole('listitem');
+    await items.filter({ hasText: 'waits for an answer' }).filter({ hasText: asked.id }).waitFor();
+    assert.equal(await items.count(), 1);
+    assert.deepEqual(await findings(page), []);
+    assertNoFaults(page);
+  });
+
   it('follow an id over all that it reaches', async (t) => {
     const thread = session();
     const [first, second] = [safe(thread), claim({ type: 'evidence', session_id: thread, provenance: ['it'] })];

@@ -29,6 +29,8 @@ function Message({ node, depth }) {
     ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.id} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
 }
 
+const viewOf = (protocol, view) => protocol.views?.find(({ name }) => name === view)?.address;
+
 function Conversation({ protocol, thread }) {
   const { value: events, error } = useAnswer(
     async (signal) => (await list(protocol.links.stream + query({ since: 'all', follow: 'false', thread, limit: LIMIT }), { signal }))
@@ -40,6 +42,24 @@ function Conversation({ protocol, thread }) {
       ${[...new Set(events.map(senderOf))].map((name) => html` <${Chip}>${name}<//>`)}
       · <a href=${`#live${query({ protocol: protocol.name, thread, since: 'all' })}`}>Follow it live</a></p>
     <ul class="thread">${treeOf(events).map((node) => html`<${Message} key=${node.event.id} node=${node} depth=${0} />`)}</ul>`;
+}
+
+// Of a protocol whose threads are sessions: how many messages of each type this one has, and what waits in it.
+const WAITS_FOR = { answers: 'an answer', supports: 'evidence' };
+
+function Session({ address, thread }) {
+  const path = `${address}${query({ session: thread })}`;
+  const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
+  if (error && error.body?.type !== '/problems/no-index') return html`<${Failure} error=${error} />`;
+  const session = value?.items?.[0];
+  if (!session) return null;
+  return html`<section aria-label="Session"><h2>What is open</h2>
+    <p class="status">${Object.entries(session.types).map(([type, count]) => html` <${Chip}>${count} ${type}<//>`)}</p>
+    ${session.open.length === 0 ? html`<p class="quiet">Each query has a response, and each claim a source or evidence.</p>`
+      : html`<ul>${session.open.map((one) => html`<li key=${one.message}><strong>${one.type.split('.').slice(1).join('.')}</strong> <span>${one.sender}</span>
+        ${' '}<a href=${`#stories${query({ id: one.id })}`}>${one.id}</a> <span class="late">waits for ${WAITS_FOR[one.waits_for] ?? one.waits_for}</span></li>`)}</ul>`}
+    ${session.more && html`<p class="quiet">There is more than this shows.</p>`}
+  </section>`;
 }
 
 // What a protocol puts together from a conversation, where it does.
@@ -136,9 +156,10 @@ export default function Stories() {
       <${Words} label="Or any id" value=${id} onChange=${(value) => change({ id: value.trim(), thread: '' })} />
     </div>
     ${id ? html`${protocols.map((one) => {
-      const address = one.views?.find(({ name }) => name === 'chain')?.address;
+      const address = viewOf(one, 'chain');
       return address && html`<${Ledger} key=${one.name} protocol=${one} address=${address} id=${id} />`;
     })}<h2>All that it reaches</h2><${Trace} id=${id} />` : protocol && (thread
-      ? html`<${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
+      ? html`${viewOf(protocol, 'sessions') && html`<${Session} address=${viewOf(protocol, 'sessions')} thread=${thread} />`}
+        <${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
       : html`<${Threads} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
 }
