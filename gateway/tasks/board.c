@@ -35,11 +35,14 @@ static uint64_t last_number(struct parley_bytes key) {
 }
 
 /* A value that is too long is as good as one that cannot be read. */
-static enum parley_status keep_value(struct work *work, enum parley_task_fact fact,
-                                     const struct bucket_entry *entry) {
+static enum parley_status keep_value(struct board *board, struct work *work,
+                                     enum parley_task_fact fact, const struct bucket_entry *entry) {
     static const struct parley_bytes unreadable = {"{}", 2};
     const struct parley_bytes value =
         entry->value.length > BOARD_FACT_BYTES_MAX ? unreadable : entry->value;
+    if (!parley_bytes_equal((struct parley_bytes){work->facts[fact], work->lengths[fact]}, value)) {
+        change_log_touch(&board->changes, &work->change);
+    }
     free(work->facts[fact]);
     work->facts[fact] = parley_bytes_copy(value);
     work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
@@ -108,7 +111,7 @@ static enum parley_status take_in(struct board *board, const struct bucket_entry
     }
     work = work != NULL ? work : works_add(board, id, entry->sequence);
     PARLEY_TRY(work != NULL ? PARLEY_OK : PARLEY_E_MEMORY);
-    PARLEY_TRY(keep_value(work, fact, entry));
+    PARLEY_TRY(keep_value(board, work, fact, entry));
     if ((fact == PARLEY_TASK_CLAIM || fact == PARLEY_TASK_TURN) && work->phase == WORK_TAKEN) {
         works_set_phase(board, work, WORK_CLOSED); /* the claim that was under way is decided */
     }
@@ -163,6 +166,7 @@ void board_on_began(void *context) {
     struct board *board = context;
     pthread_mutex_lock(&board->lock);
     works_remove_all(board);
+    change_log_begin(&board->changes);
     board->is_current = false;
     board->has_left_out = false;
     board->beginning_count = 0;
@@ -176,6 +180,7 @@ void board_on_current(void *context) {
     pthread_mutex_lock(&board->lock);
     board->is_current = true;
     take_wake_all(board);
+    change_log_wake(&board->changes);
     pthread_mutex_unlock(&board->lock);
 }
 
@@ -191,6 +196,7 @@ static void drop_facts_before(struct board *board, struct work *work, uint64_t f
         }
     }
     if (has_dropped) {
+        change_log_touch(&board->changes, &work->change);
         board->has_left_out = board_settle(board, work) != PARLEY_OK || board->has_left_out;
     }
 }
@@ -338,6 +344,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
     board->again.fire = on_again;
     board->due_timer.fire = due_on_timer;
     board->note_timer.fire = notes_on_timer;
+    change_log_init(&board->changes, &board->lock);
     randombytes_buf(board->secret, sizeof board->secret);
     parley_arena_init(&board->arena, READ_BYTES_MAX);
     TAILQ_INIT(&board->all);
@@ -361,6 +368,7 @@ void board_destroy(struct board *board) {
         return;
     }
     works_remove_all(board);
+    change_log_finish(&board->changes);
     time_heap_finish(&board->due);
     time_heap_finish(&board->moments);
     parley_arena_finish(&board->arena);

@@ -35,6 +35,9 @@
 #include "moments.h"
 
 struct board;
+struct board_watching;
+struct change_log;
+struct follow_ops;
 
 struct board_limits {
     uint64_t attempts_max; /* how often work is given to an agent that does not say it itself; 0:
@@ -214,8 +217,9 @@ struct board_filter {
     struct board_names errors; /* with which it has failed */
     size_t attempt;            /* how often it was given to an agent; 0: any */
     enum board_lapse { BOARD_LAPSED_OR_NOT, BOARD_LAPSED, BOARD_NOT_LAPSED } lapse;
-    double before;     /* it was requested before this time, Unix time; 0: any */
-    double due_before; /* its deadline was before this time, and it has not ended; 0: any */
+    double before;      /* it was requested before this time, Unix time; 0: any */
+    bool is_overdue;    /* its deadline has passed, and it has not ended … */
+    int64_t overdue_ms; /* … for longer than that */
 };
 
 /* Appends the items that pass, the newest first, at most `limit`, separated by commas.
@@ -223,6 +227,16 @@ struct board_filter {
  * Returns: PARLEY_E_MEMORY. */
 enum parley_status board_list(struct board *board, const struct board_filter *filter, size_t limit,
                               struct parley_buffer *out, bool *out_has_more) PARLEY_MUST_CHECK;
+
+/* The changes of all its work, for follow.h: the filter is one of board_watching_create. Items are
+ * those of board_list. */
+struct change_log *board_changes(struct board *board);
+extern const struct follow_ops board_follow_ops;
+
+/* Copies the filter, which borrows what it did.  Returns: NULL: no memory. */
+struct board_watching *board_watching_create(const struct board_filter *filter);
+/* NULL is allowed. */
+void board_watching_destroy(struct board_watching *watching);
 
 /* The ids of what passes a filter, the oldest first.  Owns: the caller's; zeroed at first but for
  * `ids` and `max`. */

@@ -117,6 +117,7 @@ void moments_tell(struct board *board) {
         if (works_read(board, work, board_now_ms(), &what) == PARLEY_OK) {
             tell(board, &what, work->moment_kind, work->moment.at_ms - LATER_MS);
         }
+        change_log_touch(&board->changes, &work->change);
         forget(board, work);
     }
 }

@@ -95,6 +95,9 @@ static void keep(struct board *board, struct work *work, const struct bucket_ent
         free(value);
         return;
     }
+    if (!parley_bytes_equal(parley_bytes_of(note->shown), parley_bytes_of(shown))) {
+        change_log_touch(&board->changes, &work->change);
+    }
     free(note->shown);
     free(note->value);
     note->shown = shown;
@@ -129,6 +132,7 @@ bool notes_take_in(struct board *board, const struct bucket_entry *entry) {
     }
     if (entry->value.data == NULL) {
         notes_forget(board, work);
+        change_log_touch(&board->changes, &work->change);
         return true;
     }
     (void)fact_place_read(entry->value, &place);

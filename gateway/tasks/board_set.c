@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "board_state.h"
+#include "text.h"
 
 uint64_t board_hash(const struct board *board, struct parley_bytes text) {
     uint64_t hash;
@@ -120,7 +121,8 @@ struct work *works_add(struct board *board, struct parley_bytes id, uint64_t ord
     const bool has_room = id.length < BOARD_ID_MAX && time_heap_reserve(&board->due, count) &&
                           moments_reserve(board, count);
     struct work *work = has_room ? calloc(1, sizeof *work) : NULL;
-    if (work == NULL) {
+    if (work == NULL || !change_log_add(&board->changes, &work->change)) {
+        free(work);
         return NULL;
     }
     memcpy(work->id, id.data, id.length);
@@ -178,6 +180,7 @@ void works_remove(struct board *board, struct work *work) {
     moments_remove(board, work);
     leave_phase(board, work);
     notes_forget(board, work);
+    change_log_remove(&board->changes, &work->change, parley_bytes_of(work->id));
     TAILQ_REMOVE(&board->all, work, age_link);
     board->work_count--;
     board->bytes -= work->bytes;
@@ -317,6 +320,9 @@ enum parley_status works_describe(struct board *board, struct work *work,
     work->holder = board_hash(board, what->holder);
     work->from = board_hash(board, what->from);
     work->opens_at_ms = what->opens_at_ms;
+    if (what->deadline.data == NULL || !text_unix_time(what->deadline, &work->deadline)) {
+        work->deadline = 0;
+    }
     works_set_claim(board, work, board_hash(board, what->claim_id));
     set_retry_of(board, work, what->retry_of);
     if (work->retry_at_ms != what->retry_at_ms) {

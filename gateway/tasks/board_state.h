@@ -10,6 +10,7 @@
 #include <sys/queue.h>
 
 #include "board.h"
+#include "change_log.h"
 #include "time_heap.h"
 
 enum {
@@ -62,6 +63,8 @@ struct work {
     const char *state;            /* one of the kind's */
     char *task, *to;              /* NULL if it is not known, or for no agent */
     uint64_t holder, from, claim; /* hashes; 0: not known */
+    double deadline;              /* Unix time; 0: it has none */
+    struct change change;         /* its place among the changes of the board */
     size_t bytes;                 /* that it takes */
     enum work_phase phase;
     unsigned priority;
@@ -108,6 +111,7 @@ struct board {
     struct works all, closed, spent, open[BOARD_PRIORITIES_MAX];
     struct time_heap due, moments; /* each has room for all work */
     struct board_teller teller;
+    struct change_log changes; /* of all work */
     size_t work_count, open_count, bytes;
     bool has_left_out, is_current;
     uint64_t last_sequence; /* up to which the bucket was read, or holds nothing */

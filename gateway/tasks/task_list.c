@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The work on the board. The first who asks has it read, and waits until all was. */
+/* The work on the board, once or followed (ADR 55). The first who asks has it read, and waits until
+ * all was. */
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "board.h"
-#include "clock_and_ids.h"
+#include "follow.h"
 #include "problem.h"
 #include "quantity.h"
 #include "query_options.h"
@@ -21,7 +23,8 @@ enum {
     NAMES_MAX = 64, /* of one option */
     ATTEMPT_MAX = 100,
     LOOK_MS = 10,
-    PATIENCE_MS = 5000
+    PATIENCE_MS = 5000,
+    SWEEP_MS = 1000, /* of a list that is followed, for what is overdue by now */
 };
 #define OVERDUE_MAX_MS (INT64_C(30) * 86400 * 1000)
 
@@ -34,9 +37,10 @@ struct listing {
     struct board_filter filter; /* borrows from the request, and from here */
     struct parley_bytes domains[NAMES_MAX], holders[NAMES_MAX], from[NAMES_MAX], errors[NAMES_MAX];
     size_t limit;
-    bool is_overdue;            /* only what is past its deadline … */
-    int64_t overdue_ms;         /* … for longer than that */
-    struct reactor_timer timer; /* until the board is current */
+    bool has_limit;
+    struct follow_query follow;
+    struct board_watching *watching; /* of one that follows */
+    struct reactor_timer timer;      /* until the board is current */
     int64_t patient_until_ms;
 };
 
@@ -97,10 +101,11 @@ static bool set_lapse(struct listing *listing, const char *value) {
 
 /* A time in milliseconds: deadlines are compared with it when the list is made. */
 static bool set_overdue(struct listing *listing, const char *value) {
-    listing->is_overdue = true;
-    listing->overdue_ms = 0;
-    return strcmp(value, "true") == 0 || (quantity_read_duration(value, &listing->overdue_ms) &&
-                                          listing->overdue_ms <= OVERDUE_MAX_MS);
+    struct board_filter *filter = &listing->filter;
+    filter->is_overdue = true;
+    filter->overdue_ms = 0;
+    return strcmp(value, "true") == 0 || (quantity_read_duration(value, &filter->overdue_ms) &&
+                                          filter->overdue_ms <= OVERDUE_MAX_MS);
 }
 
 /* The rows in task_list_options. */
@@ -114,7 +119,9 @@ enum option {
     OPTION_CODE,
     OPTION_LAPSED,
     OPTION_OVERDUE,
-    OPTION_LIMIT
+    OPTION_LIMIT,
+    OPTION_FOLLOW,
+    OPTION_SINCE
 };
 
 static bool set_option(void *context, size_t number, const char *value) {
@@ -139,7 +146,13 @@ static bool set_option(void *context, size_t number, const char *value) {
     case OPTION_OVERDUE:
         return set_overdue(listing, value);
     case OPTION_LIMIT:
+        listing->has_limit = true;
         return query_option_count(value, LIMIT_MAX, &listing->limit);
+    case OPTION_FOLLOW:
+        return follow_query_set(&listing->follow, value);
+    case OPTION_SINCE:
+        listing->follow.token = value;
+        return true;
     }
     return false;
 }
@@ -149,10 +162,6 @@ static bool set_option(void *context, size_t number, const char *value) {
 static void answer(struct listing *listing) {
     struct parley_buffer text;
     bool has_more;
-    if (listing->is_overdue) {
-        const int64_t before_ms = clock_now_seconds() * 1000 - listing->overdue_ms;
-        listing->filter.due_before = (double)before_ms / 1000;
-    }
     parley_buffer_init(&text);
     parley_buffer_text(&text, "{\"items\":[");
     text.has_failed |=
@@ -184,14 +193,85 @@ static void on_closed(void *state, bool is_complete) {
     free(listing);
 }
 
+/* ---- following ---- */
+
+static void release_listing(void *context) {
+    struct listing *listing = context;
+    board_watching_destroy(listing->watching);
+    free(listing);
+}
+
+/* The items of a list that is followed come as they are sent: `limit` would cut it anywhere. */
+static bool can_follow(struct listing *listing) {
+    const struct follow_query *follow = &listing->follow;
+    if (follow->is_followed && listing->has_limit) {
+        problem_respond(
+            listing->request, PROBLEM_INVALID_PARAMETER,
+            "A list that is followed is sent whole: leave out `limit`, and choose tasks "
+            "with the other options.");
+    } else if (!follow->is_followed && follow->token != NULL) {
+        problem_respond(
+            listing->request, PROBLEM_INVALID_PARAMETER,
+            "`since` resumes a list that is followed: add follow=true, or leave it out.");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Owns: takes the listing, whose names the filter borrows. */
+static void follow(struct tasks *tasks, struct listing *listing) {
+    const struct gateway *gateway = listing->gateway;
+    const struct parley_protocol *protocol = listing->protocol;
+    char name[64];
+    size_t number = 0;
+    while (parley_protocols[number] != protocol) {
+        number++;
+    }
+    listing->watching = board_watching_create(&listing->filter);
+    if (listing->watching == NULL) {
+        problem_respond(listing->request, PROBLEM_INTERNAL, "Out of memory.");
+        free(listing);
+        return;
+    }
+    snprintf(name, sizeof name, "%s.tasks", protocol->name);
+    const struct follow_options options = {
+        .ops = &board_follow_ops,
+        .list = listing->board,
+        .log = board_changes(listing->board),
+        .name = name,
+        .protocols = UINT64_C(1) << number,
+        .agent =
+            principal_agent(guard_principal(listing->request), gateway->configuration->bind_sender),
+        .filter = {.filter = listing->watching,
+                   .release = release_listing,
+                   .context = listing,
+                   .sweep_ms = listing->filter.is_overdue ? SWEEP_MS : 0},
+        .absence = "The tasks are still being read from NATS. Ask again later."};
+    follows_serve(streams_follows(tasks->streams), gateway->limits, listing->request,
+                  &listing->follow, &options);
+}
+
+/* ---- requests ---- */
+
+static void list_once(struct tasks *tasks, struct listing *listing) {
+    static const struct http_handler handler = {.closed = on_closed};
+    struct http_request *request = listing->request;
+    if (!request_slots_admit(&tasks->slots, LISTS_MAX, listing->gateway->limits, request,
+                             "lists of tasks", &listing->slot)) {
+        free(listing);
+        return;
+    }
+    request_slot_take(&tasks->slots, &listing->slot);
+    http_request_serve(request, &handler, listing);
+    on_timer(&listing->timer);
+}
+
 void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                       const struct parley_protocol *protocol) {
-    static const struct http_handler handler = {.closed = on_closed};
     struct gateway *gateway = tasks->gateway;
     struct board *board = tasks_board(tasks, request, protocol);
-    struct request_slot slot;
-    if (board == NULL || !request_slots_admit(&tasks->slots, LISTS_MAX, gateway->limits, request,
-                                              "lists of tasks", &slot)) {
+    if (board == NULL) {
         return;
     }
     struct listing *listing = calloc(1, sizeof *listing);
@@ -203,13 +283,15 @@ void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                                 .protocol = protocol,
                                 .board = board,
                                 .request = request,
-                                .slot = slot,
                                 .limit = LIMIT_DEFAULT,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
-    request_slot_take(&tasks->slots, &listing->slot);
-    http_request_serve(request, &handler, listing);
-    if (query_options_read(request, task_list_options, set_option, listing)) {
-        on_timer(&listing->timer);
+    if (!query_options_read(request, task_list_options, set_option, listing) ||
+        !can_follow(listing)) {
+        free(listing);
+    } else if (listing->follow.is_followed) {
+        follow(tasks, listing);
+    } else {
+        list_once(tasks, listing);
     }
 }

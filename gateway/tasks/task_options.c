@@ -2,6 +2,8 @@
 
 #include "task_options.h"
 
+#include "follow.h"
+
 #define LIST_OF(item) "{\"type\":\"array\",\"items\":" item ",\"minItems\":1,\"maxItems\":64}"
 #define LIST_OF_NAMES LIST_OF("{\"type\":\"string\",\"minLength\":1}")
 
@@ -34,7 +36,8 @@ const struct parley_option_help task_list_options[] = {
      "true: only tasks that have not ended by their deadline, claimed or not; a duration: that are "
      "past it for longer.",
      "`true`, or a duration such as 15m (ms, s, m, h, d; 30d at most)", "{\"type\":\"string\"}"},
-    {"limit", "How many tasks the answer has at most (100).", "an integer from 1 to 1000",
-     "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"},
+    {"limit", "How many tasks the answer has at most (100). Not with follow=true.",
+     "an integer from 1 to 1000", "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"},
+    FOLLOW_OPTION_HELP,
     {NULL, NULL, NULL, NULL},
 };

@@ -7,6 +7,7 @@
 #include "board.h"
 #include "gateway.h"
 
+struct streams;
 struct waiters;
 
 /* Serves tasks on one reactor.  Owns: borrows all objects that it points to, which must outlive it.
@@ -15,6 +16,7 @@ struct tasks {
     struct gateway *gateway;         /* through which work is claimed */
     struct board *const *boards;     /* one per protocol, shared; NULL if it has no work */
     struct waiters *waiters;         /* of requests that wait for work */
+    struct streams *streams;         /* whose follows serve lists that are followed */
     struct request_slots slots;      /* of those for lists; zeroed at first */
     struct request_slots many_slots; /* of those that change many; likewise */
 };
@@ -22,7 +24,7 @@ struct tasks {
 /* GET …/tasks/{id}: from the keys of the facts, as the bucket's leader has them. */
 void tasks_serve_one(struct tasks *tasks, struct http_request *request,
                      const struct parley_protocol *protocol, const char *id);
-/* GET …/tasks: from the board of this process. */
+/* GET …/tasks: from the board of this process, once or followed. */
 void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                       const struct parley_protocol *protocol);
 

@@ -222,6 +222,7 @@ static enum parley_status read_work(struct parley_bytes id,
     roundtable_turn_read(&task, &turn);
     read_turn(&turn, now_ms / 1000, out);
     read_end(&task.end, out);
+    out->has_lapsed = out->has_lapsed && !task.end.is_there;
     out->retried_by = roundtable_fact_text(&retry, ROUNDTABLE_MEMBER_RETRIED_BY);
     read_moment(&task, out);
     settle_opening(&task, now_ms, out);

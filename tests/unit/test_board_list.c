@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include <cmocka.h>
 
@@ -168,8 +169,8 @@ static void test_what_has_not_ended_by_its_deadline_is_overdue_claimed_or_not(vo
     } rows[] = {
         {0, "1 2 3 4"},      {4102444800, "1 2 3"}, /* 2100-01-01 */
         {1893456000, "2 3"},                        /* 2030-01-01 */
-        {1577836801, "2"},                          /* a second after that of 2 */
-        {1577836800, ""},                           /* its deadline itself */
+        {1577836802, "2"},                          /* two seconds after that of 2 */
+        {1577836790, ""},                           /* before its deadline */
     };
     struct world *world = *state;
     world_request(world, 1, "a.x normal");
@@ -179,7 +180,9 @@ static void test_what_has_not_ended_by_its_deadline_is_overdue_claimed_or_not(vo
     world_request_until(world, 4, "a.x normal", "2020-01-01T00:00:00Z");
     world_fail(world, 4, "2020-01-01T00:00:00Z");
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        const struct board_filter filter = {.due_before = rows[i].due_before};
+        const struct board_filter filter = {
+            .is_overdue = rows[i].due_before > 0,
+            .overdue_ms = (int64_t)((double)time(NULL) - rows[i].due_before) * 1000};
         assert_selects(world, &filter, i, rows[i].numbers);
     }
 }

@@ -9,7 +9,6 @@
 #include <setjmp.h>
 #include <cmocka.h>
 
-#include <stdlib.h>
 #include <time.h>
 
 #include "stream_access.h"
@@ -36,9 +35,13 @@ const struct principal *guard_principal(const struct http_request *request) {
     return &request->principal;
 }
 
-void stream_reader_end(struct stream_reader *reader, const char *reason) {
-    reader->course = STREAM_LEAVES;
-    reader->end_reason = reason;
+struct reader {
+    struct stream_access_entry entry;
+    const char *end_reason; /* NULL: it goes on */
+};
+
+static void on_end(struct stream_access_entry *entry, const char *reason) {
+    OWNER_OF(entry, struct reader, entry)->end_reason = reason;
 }
 
 struct world {
@@ -46,7 +49,7 @@ struct world {
     struct configuration configuration;
     struct stream_access access;
     struct http_request requests[READERS_MAX];
-    struct stream_reader *readers[READERS_MAX];
+    struct reader readers[READERS_MAX];
 };
 
 static struct world world;
@@ -57,10 +60,8 @@ static int set_up(void **state) {
     world = (struct world){0};
     for (size_t i = 0; i < READERS_MAX; i++) {
         world.requests[i].principal.scopes.read = 3;
-        world.readers[i] = calloc(1, sizeof *world.readers[i]);
-        assert_non_null(world.readers[i]);
-        world.readers[i]->request = &world.requests[i];
-        world.readers[i]->reads = 1;
+        world.readers[i].entry =
+            (struct stream_access_entry){.request = &world.requests[i], .reads = 1, .end = on_end};
     }
     if (reactor_create(&world.reactor) != PARLEY_OK) {
         return -1;
@@ -74,15 +75,12 @@ static int tear_down(void **state) {
     (void)state;
     stream_access_finish(&world.access);
     reactor_destroy(world.reactor);
-    for (size_t i = 0; i < READERS_MAX; i++) {
-        free(world.readers[i]);
-    }
     return 0;
 }
 
 static void add(size_t count) {
     for (size_t i = 0; i < count; i++) {
-        stream_access_add(&world.access, world.readers[i]);
+        stream_access_add(&world.access, &world.readers[i].entry);
     }
 }
 
@@ -99,8 +97,8 @@ static int64_t due_in_ms(void) {
 }
 
 static void assert_ended(size_t i, const char *reason) {
-    assert_int_equal(world.readers[i]->course, STREAM_LEAVES);
-    assert_string_equal(world.readers[i]->end_reason, reason);
+    assert_non_null(world.readers[i].end_reason);
+    assert_string_equal(world.readers[i].end_reason, reason);
 }
 
 static void test_without_a_guard_nobody_is_looked_at(void **state) {
@@ -111,7 +109,7 @@ static void test_without_a_guard_nobody_is_looked_at(void **state) {
     stream_access_changed(&world.access);
     assert_false(world.access.timer.is_armed);
     assert_int_equal(world.requests[0].look_count, 0);
-    stream_access_remove(&world.access, world.readers[0]);
+    stream_access_remove(&world.access, &world.readers[0].entry);
 }
 
 static void test_readers_that_never_expire_need_no_timer(void **state) {
@@ -129,10 +127,10 @@ static void test_after_a_change_those_who_may_not_read_any_more_are_ended(void *
     world.requests[3].principal.scopes.read = 1;
     stream_access_changed(&world.access);
     fire();
-    assert_int_equal(world.readers[0]->course, STREAM_GOES_ON);
+    assert_null(world.readers[0].end_reason);
     assert_ended(1, "token-revoked");
     assert_ended(2, "scope-missing");
-    assert_int_equal(world.readers[3]->course, STREAM_GOES_ON);
+    assert_null(world.readers[3].end_reason);
     assert_false(world.access.timer.is_armed);
 }
 
@@ -156,11 +154,11 @@ static void test_after_a_change_those_who_are_bound_to_another_agent_are_ended(v
     enum { COUNT = sizeof rows / sizeof rows[0] };
     for (size_t i = 0; i < COUNT; i++) {
         struct principal *principal = &world.requests[i].principal;
-        world.readers[i]->query.filters[STREAM_FILTER_READER] = rows[i].before;
+        world.readers[i].entry.agent = rows[i].before;
         principal->agent = rows[i].before;
         principal->name = "";
         principal->scopes.admin = true;
-        world.readers[i]->reads = rows[i].reads != 0 ? rows[i].reads : 1;
+        world.readers[i].entry.reads = rows[i].reads != 0 ? rows[i].reads : 1;
     }
     add(COUNT);
     for (size_t i = 0; i < COUNT; i++) {
@@ -172,9 +170,9 @@ static void test_after_a_change_those_who_are_bound_to_another_agent_are_ended(v
         if (rows[i].end != NULL) {
             assert_ended(i, rows[i].end);
         } else {
-            assert_int_equal(world.readers[i]->course, STREAM_GOES_ON);
+            assert_null(world.readers[i].end_reason);
         }
-        stream_access_remove(&world.access, world.readers[i]);
+        stream_access_remove(&world.access, &world.readers[i].entry);
     }
 }
 
@@ -186,7 +184,7 @@ static void test_many_are_looked_at_in_slices_and_each_once(void **state) {
     fire();
     assert_int_equal(world.requests[SLICE - 1].look_count, 2);
     assert_int_equal(world.requests[SLICE].look_count, 1);
-    stream_access_remove(&world.access, world.readers[SLICE]);
+    stream_access_remove(&world.access, &world.readers[SLICE].entry);
     fire();
     fire();
     for (size_t i = 0; i < READERS_MAX; i++) {
@@ -245,7 +243,7 @@ static void test_those_that_left_are_not_looked_at(void **state) {
     (void)state;
     world.requests[0].principal.expires_at = (int64_t)time(NULL) + 10;
     add(1);
-    stream_access_remove(&world.access, world.readers[0]);
+    stream_access_remove(&world.access, &world.readers[0].entry);
     fire();
     assert_int_equal(world.requests[0].look_count, 1);
     assert_false(world.access.timer.is_armed);

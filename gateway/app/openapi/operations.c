@@ -370,16 +370,28 @@ const struct operation operation_compiled = {
     (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
      PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
 
+/* Of a list that can be followed. */
+#define FOLLOWED(events)                                                                           \
+    {"application/x-ndjson", events}, {                                                            \
+        "text/event-stream", "Text"                                                                \
+    }
+#define HOW_TO_FOLLOW                                                                              \
+    " With `follow=true` the answer is one event per line or, with `Accept: text/event-stream`, "  \
+    "server-sent events, and goes on: each item (`parley.item`), `parley.current`, then an event " \
+    "for each change: the item as it is now, or `parley.left`. To go on after a break: `since=` "  \
+    "and the `resume` of the last event."
+
 const struct operation operation_tasks = {
     .id = "tasks",
     .tag = "Reading",
     .summary = "The tasks that are known, and who holds them",
     .description = "The newest first, from the memory of this server, which follows the bucket in "
                    "NATS: what was just stored through another server may be missing for a moment. "
-                   "At most 100,000 are kept.",
+                   "At most 100,000 are kept." HOW_TO_FOLLOW,
     .kind = OPERATION_TASKS,
-    .answers = ANSWERS({"application/json", "TaskList"}),
-    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_OVERLOADED)};
+    .answers = ANSWERS({"application/json", "TaskList"}, FOLLOWED("FollowedTasks")),
+    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS) |
+                PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
 #define CLAIMED                                                                                    \
     "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":\"object\","            \

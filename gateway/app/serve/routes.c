@@ -14,6 +14,7 @@
 #include "agents.h"
 #include "console.h"
 #include "describe_pages.h"
+#include "follow.h"
 #include "health.h"
 #include "answer_encoding.h"
 #include "negotiate.h"
@@ -328,9 +329,10 @@ static void serve_review(struct services *services, struct http_request *request
 /* How long its requests may stay open. Those that do are served by the daemon for streams, for they
  * slow all others of theirs (ADR 3). */
 enum route_stay {
-    ROUTE_ANSWERS,  /* as soon as it can */
-    ROUTE_MAY_WAIT, /* so, but not a POST with `Prefer: wait` */
-    ROUTE_STAYS,    /* as long as its client likes */
+    ROUTE_ANSWERS,    /* as soon as it can */
+    ROUTE_MAY_WAIT,   /* so, but not a POST with `Prefer: wait` */
+    ROUTE_MAY_FOLLOW, /* so, but not a GET with `follow=true` */
+    ROUTE_STAYS,      /* as long as its client likes */
 };
 
 struct route {
@@ -368,6 +370,8 @@ static const struct route routes[] = {
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/tasks/next", SEND, next_task, .post = serve_next_work,
           .stay = ROUTE_STAYS, .is_json = true),
+    ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .stay = ROUTE_MAY_FOLLOW,
+          .is_json = true),
     ROUTE("/mcp", KNOWN, mcp, .post = serve_mcp, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
@@ -395,7 +399,6 @@ static const struct route routes[] = {
           .remove = serve_release, .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/reviews", READ_REVIEWS, reviews, .get = serve_reviews, .is_json = true),
     ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
-    ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/cancel", SEND, cancel_tasks, .post = serve_cancel_many),
     ROUTE("/v1/{protocol}/tasks/retry", SEND, retry_tasks, .post = serve_retry_many),
     ROUTE("/v1/{protocol}/tasks/{name}", READ, task, .get = serve_work, .is_json = true),
@@ -522,7 +525,9 @@ static const char *allowed_methods(const struct route *route) {
 
 static bool admit_form(struct http_request *request, const struct route *route, bool is_delete) {
     static const char *const offers[] = {"application/json", NULL};
-    if (is_delete || !route->is_json || http_request_encoding(request)->protocol != NULL ||
+    if (is_delete || !route->is_json ||
+        (route->stay == ROUTE_MAY_FOLLOW && follow_is_asked(request)) ||
+        http_request_encoding(request)->protocol != NULL ||
         negotiate(http_request_header(request, "Accept"), offers) >= 0) {
         return true;
     }
@@ -646,7 +651,7 @@ void gateway_over(void *context, const struct http_request *request,
 
 bool gateway_stays_open(const char *method, const char *path, bool waits) {
     const bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
-    const enum route_stay least = is_post && waits ? ROUTE_MAY_WAIT : ROUTE_STAYS;
+    const enum route_stay waiting = is_post ? ROUTE_MAY_WAIT : ROUTE_MAY_FOLLOW;
     const size_t path_length = strlen(path);
     for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
         const struct route *route = &routes[i];
@@ -654,7 +659,8 @@ bool gateway_stays_open(const char *method, const char *path, bool waits) {
             return false; /* so do those after it */
         }
         const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
-        if (route->stay >= least && is_asked && matches(route, path, path_length)) {
+        if ((route->stay == ROUTE_STAYS || (waits && route->stay == waiting)) && is_asked &&
+            matches(route, path, path_length)) {
             return true;
         }
     }

@@ -448,6 +448,7 @@ static enum parley_status build(struct worker *worker) {
     worker->services.index_keeper = worker->options.index_keeper;
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
+    worker->services.tasks.streams = worker->services.streams;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
     PARLEY_TRY(create_tasks(worker));

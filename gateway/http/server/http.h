@@ -96,7 +96,7 @@ struct http_options {
     struct commit_queue *commit; /* http_commit waits in it; borrowed. NULL: no answer waits */
     /* Whether a request stays open, judged by its whole head: its connection moves to the daemon
      * for streams with it, and stays there. `waits`: the client is willing to wait
-     * (http_request_wait_s).  NULL if no request does. */
+     * (http_request_wait_s), or asks for `follow=true`.  NULL if no request does. */
     bool (*stays_open)(const char *method, const char *path, bool waits);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
      * is ambiguous (400), one of them came too slowly (408) or is too large (413, 414, 431), or the

@@ -28,42 +28,42 @@ static uint64_t readable(const struct scopes *scopes) {
 /* Private messages are left out of a stream as decided at its beginning. Nothing is left out of
  * refused messages. */
 static bool is_bound_as_before(const struct stream_access *access,
-                               const struct stream_reader *reader) {
-    const char *before = reader->query.filters[STREAM_FILTER_READER];
+                               const struct stream_access_entry *entry) {
+    const char *before = entry->agent;
     const char *now =
-        principal_agent(guard_principal(reader->request), access->configuration->bind_sender);
-    return (reader->reads & bits_of_protocols()) == 0 ||
+        principal_agent(guard_principal(entry->request), access->configuration->bind_sender);
+    return (entry->reads & bits_of_protocols()) == 0 ||
            (before == NULL || now == NULL ? before == now : strcmp(before, now) == 0);
 }
 
 static const char *objection(const struct stream_access *access,
-                             const struct stream_reader *reader) {
-    const char *reason = guard_objection(access->guard, reader->request);
+                             const struct stream_access_entry *entry) {
+    const char *reason = guard_objection(access->guard, entry->request);
     if (reason != NULL) {
         return reason;
     }
-    const struct scopes *scopes = &guard_principal(reader->request)->scopes;
-    return (reader->reads & ~readable(scopes)) != 0 ? "scope-missing"
-           : !is_bound_as_before(access, reader)    ? "binding-changed"
-                                                    : NULL;
+    const struct scopes *scopes = &guard_principal(entry->request)->scopes;
+    return (entry->reads & ~readable(scopes)) != 0 ? "scope-missing"
+           : !is_bound_as_before(access, entry)    ? "binding-changed"
+                                                   : NULL;
 }
 
-static void look_at(struct stream_access *access, struct stream_reader *reader) {
-    const char *reason = objection(access, reader);
-    reader->access_round = access->round;
+static void look_at(struct stream_access *access, struct stream_access_entry *entry) {
+    const char *reason = objection(access, entry);
+    entry->round = access->round;
     if (reason != NULL) {
-        stream_reader_end(reader, reason);
+        entry->end(entry, reason);
         return;
     }
-    const int64_t expires_at = guard_expires_at(reader->request);
+    const int64_t expires_at = guard_expires_at(entry->request);
     if (expires_at < access->expires_at) {
         access->expires_at = expires_at;
     }
 }
 
 static bool is_round_over(const struct stream_access *access) {
-    const struct stream_reader *first = TAILQ_FIRST(&access->readers);
-    return first == NULL || first->access_round == access->round;
+    const struct stream_access_entry *first = TAILQ_FIRST(&access->entries);
+    return first == NULL || first->round == access->round;
 }
 
 static void begin_round(struct stream_access *access) {
@@ -90,10 +90,10 @@ static void timer_fired(struct reactor_timer *timer) {
         begin_round(access);
     }
     for (size_t i = 0; i < LOOKS_A_TURN && !is_round_over(access); i++) {
-        struct stream_reader *reader = TAILQ_FIRST(&access->readers);
-        TAILQ_REMOVE(&access->readers, reader, access_link);
-        TAILQ_INSERT_TAIL(&access->readers, reader, access_link);
-        look_at(access, reader);
+        struct stream_access_entry *entry = TAILQ_FIRST(&access->entries);
+        TAILQ_REMOVE(&access->entries, entry, link);
+        TAILQ_INSERT_TAIL(&access->entries, entry, link);
+        look_at(access, entry);
     }
     set_timer(access);
 }
@@ -106,7 +106,7 @@ void stream_access_init(struct stream_access *access, struct reactor *reactor,
                                      .round = 1,
                                      .expires_at = INT64_MAX,
                                      .timer.fire = timer_fired};
-    TAILQ_INIT(&access->readers);
+    TAILQ_INIT(&access->entries);
 }
 
 void stream_access_finish(struct stream_access *access) {
@@ -114,21 +114,22 @@ void stream_access_finish(struct stream_access *access) {
 }
 
 /* The sooner it expires, the sooner the next round. */
-void stream_access_add(struct stream_access *access, struct stream_reader *reader) {
+void stream_access_add(struct stream_access *access, struct stream_access_entry *entry) {
     if (access->guard == NULL) {
         return;
     }
     const int64_t expires_at = access->expires_at;
-    TAILQ_INSERT_TAIL(&access->readers, reader, access_link);
-    look_at(access, reader);
+    TAILQ_INSERT_TAIL(&access->entries, entry, link);
+    look_at(access, entry);
     if (access->expires_at != expires_at) {
         set_timer(access);
     }
 }
 
-void stream_access_remove(struct stream_access *access, struct stream_reader *reader) {
-    if (reader->access_round != 0) {
-        TAILQ_REMOVE(&access->readers, reader, access_link);
+void stream_access_remove(struct stream_access *access, struct stream_access_entry *entry) {
+    if (entry->round != 0) {
+        TAILQ_REMOVE(&access->entries, entry, link);
+        entry->round = 0;
     }
 }
 

@@ -213,6 +213,23 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
     }
 }
 
+void stream_write_own(struct parley_buffer *out, const struct stream_own_event *event,
+                      struct stream_layout *layout) {
+    stream_write_member(out, "{\"specversion\":\"1.0\",\"id\":", parley_bytes_of(event->id));
+    stream_write_member(out, ",\"source\":", parley_bytes_of(event->source));
+    stream_write_member(out, ",\"type\":", parley_bytes_of(event->type));
+    stream_write_time(out, event->time_ns);
+    if (event->data.data != NULL) {
+        parley_buffer_text(out, ",\"datacontenttype\":\"application/json\"");
+    }
+    stream_write_token(out, event->token, layout);
+    if (event->data.data != NULL) {
+        parley_buffer_text(out, ",\"data\":");
+        parley_buffer_append(out, event->data);
+    }
+    parley_buffer_char(out, '}');
+}
+
 void stream_blank_controls(struct parley_buffer *text) {
     for (size_t i = 0; i < text->length; i++) {
         const unsigned char c = (unsigned char)text->data[i];

@@ -37,6 +37,15 @@ void stream_write_time(struct parley_buffer *out, int64_t time_ns);
 /* The member `resume`. */
 void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
                         struct stream_layout *layout);
+/* An event of parley's own, without a line's end.  Owns: everything is borrowed. */
+struct stream_own_event {
+    int64_t time_ns; /* Unix time */
+    const char *id, *source, *type;
+    struct parley_bytes token; /* length 0: none */
+    struct parley_bytes data;  /* JSON; data NULL: none */
+};
+void stream_write_own(struct parley_buffer *out, const struct stream_own_event *event,
+                      struct stream_layout *layout);
 /* The member `data_base64`. */
 void stream_write_base64(struct parley_buffer *out, struct parley_bytes bytes);
 

@@ -433,26 +433,15 @@ static int64_t now_ns(void) {
     return (int64_t)now.tv_sec * 1000000000 + now.tv_nsec;
 }
 
-/* `data`: JSON; data NULL for none. */
 static struct stream_event *render_own_at(int64_t time_ns, const char *id, const char *source,
                                           const char *type, struct parley_bytes token,
                                           struct parley_bytes data) {
     struct parley_buffer text;
     struct stream_layout layout = {0};
     parley_buffer_init(&text);
-    stream_write_member(&text, "{\"specversion\":\"1.0\",\"id\":", parley_bytes_of(id));
-    stream_write_member(&text, ",\"source\":", parley_bytes_of(source));
-    stream_write_member(&text, ",\"type\":", parley_bytes_of(type));
-    stream_write_time(&text, time_ns);
-    if (data.data != NULL) {
-        parley_buffer_text(&text, ",\"datacontenttype\":\"application/json\"");
-    }
-    stream_write_token(&text, token, &layout);
-    if (data.data != NULL) {
-        parley_buffer_text(&text, ",\"data\":");
-        parley_buffer_append(&text, data);
-    }
-    parley_buffer_char(&text, '}');
+    const struct stream_own_event own = {
+        .time_ns = time_ns, .id = id, .source = source, .type = type, .token = token, .data = data};
+    stream_write_own(&text, &own, &layout);
     struct stream_event *event = stream_event_make(&text, &layout, parley_bytes_of(type), NULL);
     parley_buffer_finish(&text);
     return event;

@@ -5,6 +5,7 @@
  * idle reader takes a few hundred bytes. */
 
 #include "http.h"
+#include "stream_access.h"
 #include "stream_cursor.h"
 
 /* The events that a reader reports to its keeper. */
@@ -36,10 +37,9 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) link;
     LIST_ENTRY(stream_reader) following_link; /* of those that are told moments */
     int64_t moved_ms;
-    struct tally_entry *opening;            /* of its sender */
-    uint64_t reads;                         /* bit I: parley_protocols[I]; then refused messages */
-    TAILQ_ENTRY(stream_reader) access_link; /* stream_access.h's … */
-    uint64_t access_round;                  /* … which looked at it in this round; 0: not in it */
+    struct tally_entry *opening; /* of its sender */
+    uint64_t reads;              /* bit I: parley_protocols[I]; then refused messages */
+    struct stream_access_entry access;
     const char *media_type;
     /* In which encoding it gets the bare messages, and nothing else; NULL: lines of JSON. */
     const struct parley_codec *codec;

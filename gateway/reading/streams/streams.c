@@ -30,10 +30,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "follow.h"
 #include "problem.h"
 #include "limit_sender.h"
 #include "stream_access.h"
 #include "stream_format.h"
+#include "stream_reader.h"
 #include "stream_request.h"
 
 enum {
@@ -56,6 +58,7 @@ struct streams {
     struct moments_listener listener;
     struct reactor_timer timer;  /* armed while there are readers */
     struct stream_access access; /* of those that have been answered */
+    struct follows *follows;
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
@@ -114,18 +117,27 @@ static void timer_fired(struct reactor_timer *timer) {
 
 /* ---- readers ---- */
 
-static void add_headers(struct http_request *request) {
+void streams_add_headers(struct http_request *request) {
     http_header(request, "Cache-Control", "no-cache, no-store");
     http_header(request, "X-Accel-Buffering", "no"); /* nginx would hold events back */
     http_compress(request);
+}
+
+static void reader_refused(struct stream_access_entry *entry, const char *reason) {
+    stream_reader_end(OWNER_OF(entry, struct stream_reader, access), reason);
 }
 
 static void reader_ready(struct stream_reader *reader) {
     struct streams *streams = reader->keeper;
     reader->phase = STREAM_FLOWING;
     touch(reader);
-    stream_access_add(&streams->access, reader);
-    add_headers(reader->request);
+    reader->access =
+        (struct stream_access_entry){.request = reader->request,
+                                     .reads = reader->reads,
+                                     .agent = reader->query.filters[STREAM_FILTER_READER],
+                                     .end = reader_refused};
+    stream_access_add(&streams->access, &reader->access);
+    streams_add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, stream_reader_read);
 }
 
@@ -171,7 +183,7 @@ static void request_closed(void *state, bool is_complete) {
     if (reader->moments != NULL) {
         LIST_REMOVE(reader, following_link);
     }
-    stream_access_remove(&streams->access, reader);
+    stream_access_remove(&streams->access, &reader->access);
     tally_leave(reader->opening);
     stream_reader_destroy(reader);
     if (TAILQ_EMPTY(&streams->readers)) {
@@ -192,7 +204,7 @@ static const struct http_handler handler = {
     .end = request_ended, .half_closed = request_half_closed, .closed = request_closed};
 
 /* NOLINTNEXTLINE(readability-non-const-parameter): sources have this type */
-static ssize_t read_nothing(void *state, char *buffer, size_t size) {
+ssize_t streams_read_nothing(void *state, char *buffer, size_t size) {
     (void)state;
     (void)buffer;
     (void)size;
@@ -216,9 +228,8 @@ static bool is_serving(struct streams *streams, struct http_request *request) {
     return true;
 }
 
-/* Whether its sender may have one more; if not, the request is answered. */
-static bool open_for_sender(const struct limits *limits, struct http_request *request,
-                            struct tally_entry **out_opening) {
+bool streams_open_for_sender(const struct limits *limits, struct http_request *request,
+                             struct tally_entry **out_opening) {
     *out_opening = NULL;
     if (limits == NULL) {
         return true;
@@ -258,12 +269,12 @@ static void serve(struct streams *streams, const struct limits *limits,
         stream_reading_name_left_out(reading, request);
     }
     if (strcmp(http_request_method(request), "HEAD") == 0) {
-        add_headers(request);
-        http_respond_stream(request, 200, form.media_type, read_nothing);
+        streams_add_headers(request);
+        http_respond_stream(request, 200, form.media_type, streams_read_nothing);
         return;
     }
     struct tally_entry *opening;
-    if (!open_for_sender(limits, request, &opening)) {
+    if (!streams_open_for_sender(limits, request, &opening)) {
         return;
     }
     struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
@@ -342,6 +353,10 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     if (streams == NULL) {
         return PARLEY_E_MEMORY;
     }
+    if (follows_create(reactor, guard, configuration, &streams->follows) != PARLEY_OK) {
+        free(streams);
+        return PARLEY_E_MEMORY;
+    }
     streams->reactor = reactor;
     streams->jetstream = jetstream;
     streams->timer.fire = timer_fired;
@@ -371,6 +386,7 @@ void streams_destroy(struct streams *streams) {
         return;
     }
     assert(TAILQ_EMPTY(&streams->readers));
+    follows_destroy(streams->follows);
     moments_ignore(&streams->listener);
     reactor_timer_clear(streams->reactor, &streams->timer);
     stream_access_finish(&streams->access);
@@ -450,10 +466,16 @@ void streams_moved(struct streams *streams, size_t protocol) {
 
 void streams_access_changed(struct streams *streams) {
     stream_access_changed(&streams->access);
+    follows_access_changed(streams->follows);
+}
+
+struct follows *streams_follows(struct streams *streams) {
+    return streams->follows;
 }
 
 void streams_drain(struct streams *streams) {
     streams->is_draining = true;
+    follows_drain(streams->follows);
     struct stream_reader *next;
     for (struct stream_reader *reader = TAILQ_FIRST(&streams->readers); reader != NULL;
          reader = next) {

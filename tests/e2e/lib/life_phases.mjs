@@ -171,6 +171,11 @@ async function fillStreams(world) {
   await fillRejected(world);
 }
 
+// What makes its answer go on: a stream does, a list has to be followed.
+const isList = (operation) => operation.parameter('follow')?.schema.default === false;
+const followsBy = (operation) => (isList(operation) ? { follow: 'true' } : { since: 'all' });
+const streamTypes = (operation) => operation.accepts.filter((type) => !isList(operation) || type !== JSON_TYPE);
+
 // ---- the table ----
 //
 //   name       of the phase
@@ -320,8 +325,8 @@ export const PHASES = [
     name: 'stream',
     lacks: (operation) => (operation.has('follow') ? undefined : 'its answer ends'),
     requests: (operation, server) =>
-      operation.accepts.flatMap((accept) => {
-        const from = { operation, server, accept, query: { since: 'all' } };
+      streamTypes(operation).flatMap((accept) => {
+        const from = { operation, server, accept, query: followsBy(operation) };
         return [
           { label: accept, bytes: bytesOf(from) },
           { label: `${accept}, gzip`, bytes: bytesOf({ ...from, headers: ['Accept-Encoding: gzip'] }) },
@@ -332,7 +337,8 @@ export const PHASES = [
   },
   {
     name: 'unread stream',
-    lacks: (operation) => (operation.has('follow') ? undefined : 'its answer fits the buffers of its connection'),
+    lacks: (operation) =>
+      operation.has('follow') && !isList(operation) ? undefined : 'its answer fits the buffers of its connection',
     prepare: fillStreams,
     requests: (operation, server) => {
       const query = { since: 'all', follow: 'false' };

@@ -74,6 +74,10 @@ class Operation {
     return this.parameters.includes(parameter);
   }
 
+  parameter(wanted) {
+    return this.about.parameters.find(({ name }) => name === wanted);
+  }
+
   // The media types in which it can answer.
   get accepts() {
     return Object.keys(this.about.responses[200]?.content ?? {}).map((type) => type.split(';')[0]);
