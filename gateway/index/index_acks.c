@@ -254,17 +254,31 @@ static bool take_for_acks(struct page *page, const struct index_duties_row *row)
 
 /* ---- inbox ---- */
 
-/* Whether the message is for the agent: it names it, or names nobody and asks it. */
+static bool has_name(const struct parley_bytes *names, size_t count, struct parley_bytes name) {
+    bool has = false;
+    for (size_t i = 0; i < count && !has; i++) {
+        has = parley_bytes_equal(names[i], name);
+    }
+    return has;
+}
+
+/* Whether the message may be for the agent, which needs no thread to be read: it names it, or names
+ * nobody and asks. */
+static bool may_be_for(struct page *page, const struct index_duties_row *row,
+                       struct parley_bytes agent) {
+    struct parley_bytes names[DUTY_NAMES_MAX];
+    bool is_named;
+    const size_t count = index_duties_receivers(&page->duties, &row->message, names, &is_named);
+    return is_named ? has_name(names, count, agent) : (row->part & PARLEY_INDEX_ASKS) != 0;
+}
+
+/* Of a message that may be. */
 static bool is_for(struct page *page, const struct duty_thread *thread, size_t number,
                    const struct index_duties_row *row, struct parley_bytes agent,
                    struct recipients *out) {
     find_recipients(page, thread, number, row, out);
-    const bool may_be = out->is_named || (row->part & PARLEY_INDEX_ASKS) != 0;
-    bool is = may_be && out->is_of_anyone && !parley_bytes_equal(row->message.sender, agent);
-    for (size_t i = 0; i < out->count && may_be && !is; i++) {
-        is = parley_bytes_equal(out->names[i], agent);
-    }
-    return is;
+    return (out->is_of_anyone && !parley_bytes_equal(row->message.sender, agent)) ||
+           has_name(out->names, out->count, agent);
 }
 
 /* Returns: false: as above. */
@@ -274,7 +288,7 @@ static bool take_for_inbox(struct page *page, const struct index_duties_row *row
     const struct parley_bytes agent = parley_bytes_of(question->values[INDEX_AGENT]);
     const bool is_first = page->rows_read == 1;
     struct recipients recipients;
-    if (!index_is_visible(asking, &row->message)) {
+    if (!index_is_visible(asking, &row->message) || !may_be_for(page, row, agent)) {
         return true;
     }
     const struct duty_thread *thread = index_duties_thread(&page->duties, &row->message, is_first);
