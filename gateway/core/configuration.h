@@ -50,6 +50,7 @@ struct configuration {
     uint64_t durability;       /* enum durability */
     uint64_t index;            /* whether an index is kept: 0 or 1 */
     uint64_t index_max_bytes;  /* of its file */
+    bool index_text;           /* it has the words of messages */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
     bool trace;                     /* start a trace for requests without one */

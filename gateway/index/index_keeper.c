@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "index_message.h"
+#include "index_words.h"
 #include "log.h"
 #include "ordered_consumer.h"
 
@@ -102,13 +103,35 @@ static void on_failure(struct index_keeper *keeper, const char *why) {
     }
 }
 
+/* A file whose rows have no words is made again if they are wanted. */
+static enum parley_status open_file(struct index_keeper *keeper, bool *out_is_new,
+                                    char error[INDEX_ERROR_MAX]) {
+    const struct index_keeper_options *options = &keeper->options;
+    bool is_lacking, is_newer;
+    snprintf(error, INDEX_ERROR_MAX, "the words of messages cannot be kept");
+    PARLEY_TRY(index_store_open(options->folder, &keeper->store, out_is_new, error));
+    PARLEY_TRY(index_store_keep_words(keeper->store, options->has_words, &is_lacking));
+    if (!is_lacking) {
+        return PARLEY_OK;
+    }
+    index_store_close(keeper->store);
+    keeper->store = NULL;
+    if (!index_file_set_aside(options->folder)) {
+        return PARLEY_E_IO;
+    }
+    PARLEY_TRY(index_store_open(options->folder, &keeper->store, &is_newer, error));
+    *out_is_new = true;
+    snprintf(error, INDEX_ERROR_MAX, INDEX_FILE_NAME " was made without --index-text");
+    return index_store_keep_words(keeper->store, true, &is_lacking);
+}
+
 static bool open_store(struct index_keeper *keeper) {
     char error[INDEX_ERROR_MAX] = "";
     bool is_new = false;
     if (keeper->store != NULL) {
         return true;
     }
-    if (index_store_open(keeper->options.folder, &keeper->store, &is_new, error) != PARLEY_OK) {
+    if (open_file(keeper, &is_new, error) != PARLEY_OK) {
         on_failure(keeper, error);
         return false;
     }
@@ -400,6 +423,7 @@ static enum parley_status connect_to_nats(struct index_keeper *keeper) {
         keeper->streams[i] = (struct jetstream_stream){
             .name = channel->stream, .subjects = channel->subjects, .families = channel->families};
         index_reader_init(&keeper->readers[i], keeper->options.schemas[i], channel);
+        keeper->readers[i].has_words = keeper->options.has_words;
     }
     const struct jetstream_options options = {.bus = keeper->options.bus,
                                               .store = keeper->options.nats_store,
@@ -437,6 +461,12 @@ enum parley_status index_keeper_create(const struct index_keeper_options *option
     keeper->look.fire = on_look;
     keeper->commit.fire = on_commit;
     keeper->prune.fire = on_prune;
+    if (options->has_words && !index_words_are_possible()) {
+        snprintf(error, 512,
+                 "--index-text needs SQLite with FTS5, which this one was built without");
+        free(keeper);
+        return PARLEY_E_UNSUPPORTED;
+    }
     keeper->lock_fd = index_file_lock(options->folder);
     enum parley_status status =
         keeper->lock_fd >= 0 ? reactor_create(&keeper->reactor) : PARLEY_E_IO;

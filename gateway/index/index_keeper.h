@@ -18,6 +18,7 @@ struct index_keeper_options {
     unsigned replicas;
     int64_t dedupe_window_ms;
     uint64_t bytes_max; /* of the file; beyond it the oldest messages go */
+    bool has_words;     /* the words of messages are kept, for search */
 };
 
 enum index_state {

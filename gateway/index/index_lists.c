@@ -26,6 +26,7 @@
 #include "etag.h"
 #include "index_fetch.h"
 #include "index_file.h"
+#include "index_search.h"
 #include "index_values.h"
 #include "negotiate.h"
 #include "problem.h"
@@ -49,6 +50,7 @@ struct reader {
 
 struct index_service {
     const char *folder;
+    bool has_words;
     struct worker_pool *pool;
     pthread_mutex_t lock; /* of readers */
     struct reader readers[THREADS];
@@ -132,12 +134,14 @@ static void work(struct worker_pool_task *task) {
     give_reader(service, reader, question->answered == INDEX_BROKEN);
 }
 
-enum parley_status index_service_create(const char *folder, struct index_service **out) {
+enum parley_status index_service_create(const char *folder, bool has_words,
+                                        struct index_service **out) {
     struct index_service *service = calloc(1, sizeof *service);
     if (service == NULL) {
         return PARLEY_E_MEMORY;
     }
     service->folder = folder;
+    service->has_words = has_words;
     pthread_mutex_init(&service->lock, NULL);
     const enum parley_status status = worker_pool_create(THREADS, &service->pool);
     if (status != PARLEY_OK) {
@@ -191,6 +195,12 @@ static void refuse(struct question *question) {
         [INDEX_BAD_CURSOR] =
             {PROBLEM_INVALID_PARAMETER,
              "The query option `cursor` is not the `next` of a page of this list."},
+        [INDEX_NO_WORDS] = {PROBLEM_NO_INDEX,
+                            "This server keeps no words of messages. Its operator can switch the "
+                            "search on with --index-text."},
+        [INDEX_BAD_WORDS] = {PROBLEM_INVALID_PARAMETER, INDEX_WORDS_EXPECTED},
+        [INDEX_WORDLESS] = {PROBLEM_INVALID_PARAMETER,
+                            "Messages of this protocol have no text that `q` could search."},
         [INDEX_TOO_SLOW] = {PROBLEM_OVERLOADED,
                             "The question took more than two seconds. Ask for less, such as a "
                             "shorter time."},
@@ -548,6 +558,7 @@ static struct question *create(struct index_lists *lists, struct http_request *r
                                               .overdue_ms = -1,
                                               .limit = INDEX_LIMIT_DEFAULT,
                                               .has_data = view->has_data};
+    question->asked.has_words = lists->service != NULL && lists->service->has_words;
     place_protocol(&question->asked, protocol, readable);
     parley_buffer_init(&question->out);
     parley_buffer_init(&question->items);

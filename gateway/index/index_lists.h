@@ -15,9 +15,9 @@
 struct index_service;
 struct index_lists;
 
-/* What all workers share.  `folder`: borrowed.  Owns: returns a new service, which the caller
- * destroys after all index_lists. */
-enum parley_status index_service_create(const char *folder,
+/* What all workers share.  `folder`: borrowed.  `has_words`: as of index_keeper_options.  Owns:
+ * returns a new service, which the caller destroys after all index_lists. */
+enum parley_status index_service_create(const char *folder, bool has_words,
                                         struct index_service **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void index_service_destroy(struct index_service *service);

@@ -14,10 +14,12 @@ void index_reader_init(struct index_reader *reader, const struct parley_schema *
         reader->protocol++;
     }
     parley_message_init(&reader->message, schema);
+    parley_buffer_init(&reader->words);
 }
 
 void index_reader_finish(struct index_reader *reader) {
     parley_message_finish(&reader->message);
+    parley_buffer_finish(&reader->words);
 }
 
 /* The event's id that the gateway gave a message without one; any publisher may write it. */
@@ -53,11 +55,13 @@ static enum parley_status read_entry(struct index_reader *reader,
         .stored_subject = stored->subject,
         .has_object = has_object};
     parley_message_reset(message);
+    parley_buffer_clear(&reader->words);
     enum parley_status status = parley_message_check(message, stored->payload, &parley_codec_json,
                                                      &options, (struct parley_position){1, 1});
     *out_is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (*out_is_valid) {
-        status = parley_message_index(message, &reader->entry);
+        status = parley_message_index_words(message, reader->has_words ? &reader->words : NULL,
+                                            &reader->entry);
         *out_is_valid = status == PARLEY_OK;
     }
     return status == PARLEY_E_MEMORY ? status : PARLEY_OK;
@@ -77,6 +81,7 @@ enum parley_status index_reader_read(struct index_reader *reader, unsigned strea
         .id = is_valid && reader->entry.id.data != NULL ? reader->entry.id : header_id(stored),
         .subject = parley_bytes_of(stored->subject),
         .trace = trace_of(stored),
+        .words = is_valid ? parley_buffer_bytes(&reader->words) : (struct parley_bytes){0},
         .size = stored->payload.length,
         .entry = is_valid ? &reader->entry : NULL};
     return PARLEY_OK;

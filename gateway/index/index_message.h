@@ -14,6 +14,8 @@ struct index_reader {
     unsigned protocol; /* index into parley_protocols */
     struct parley_message message;
     struct parley_index_entry entry;
+    bool has_words; /* set after index_reader_init: rows have their words */
+    struct parley_buffer words;
 };
 
 /* `schema`: of the channel's protocol.  Owns: borrows both. */

@@ -5,6 +5,8 @@
 
 #include "index_messages.h"
 
+#include "index_search.h"
+
 /* ?1: the key or the text; ?2, ?3: stored between; ?4: after this place; ?5: the protocol. */
 #define FROM_MESSAGES "SELECT " INDEX_COLUMNS " FROM messages m WHERE "
 #define PAGE                                                                                       \
@@ -109,7 +111,7 @@ static bool is_type(const struct index_asking *asking, const struct index_messag
             strcmp(wanted + length + 1, type) == 0);
 }
 
-static bool matches(struct index_asking *asking, const struct index_message *message) {
+bool index_messages_match(struct index_asking *asking, const struct index_message *message) {
     const char *target = value_of(asking, INDEX_REFERS_TO);
     const char *keyword = value_of(asking, INDEX_KEYWORD);
     const char *receiver = value_of(asking, INDEX_RECEIVER);
@@ -163,6 +165,9 @@ enum index_answered index_messages_write(struct index_asking *asking) {
     const char *cursor = value_of(asking, INDEX_CURSOR);
     struct index_cursor from = {.stored = asking->question->since_ms, .pos = -1};
     char next[INDEX_CURSOR_SIZE] = "";
+    if (value_of(asking, INDEX_WORDS) != NULL) {
+        return index_search_write(asking);
+    }
     if (cursor != NULL && !index_cursor_read(asking, cursor, &from)) {
         return INDEX_BAD_CURSOR;
     }
@@ -179,7 +184,7 @@ enum index_answered index_messages_write(struct index_asking *asking) {
         index_message_read(find, &message);
         asking->rows_read++;
         from = message.at;
-        if (message.at.pos != last && matches(asking, &message)) {
+        if (message.at.pos != last && index_messages_match(asking, &message)) {
             index_message_add(asking, &message);
         }
         last = message.at.pos;

@@ -7,6 +7,8 @@
 
 extern const char *const index_messages_statements[];
 enum index_answered index_messages_write(struct index_asking *asking);
+/* Whether the parameters other than `q` hold for a message. */
+bool index_messages_match(struct index_asking *asking, const struct index_message *message);
 
 extern const char *const index_threads_statements[], *const index_senders_statements[];
 enum index_answered index_threads_write(struct index_asking *asking);

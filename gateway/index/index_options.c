@@ -48,6 +48,8 @@ static const struct parley_option_help of_messages[] = {
     {"lane", "Only messages in this lane.", A_TEXT, TEXT},
     {"refers_to", "Only messages that refer to this id.", A_TEXT, TEXT},
     {"keyword", "Only messages with this keyword, or about this item.", A_TEXT, TEXT},
+    {"q", "Only messages whose text has all these words and \"phrases\"; needs --index-text.",
+     "words and \"phrases\"", TEXT},
     {"since", "Only messages that were stored at this time or later.", "an RFC 3339 time", TIME},
     {"until", "Only messages that were stored at this time or earlier.", "an RFC 3339 time", TIME},
     ROW_DATA,
@@ -253,6 +255,7 @@ enum index_option index_option_of(const char *name) {
         [INDEX_OPEN] = "open",
         [INDEX_UNACKED] = "unacked",
         [INDEX_OVERDUE] = "overdue",
+        [INDEX_WORDS] = "q",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

@@ -12,6 +12,8 @@
 #include <sodium.h>
 #include <sqlite3.h>
 
+#include "index_words.h"
+
 enum { SECRET_BYTES = 16, DIGEST_BYTES = 16 };
 
 enum statement {
@@ -47,6 +49,7 @@ struct index_store {
     sqlite3 *file;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     unsigned char secret[SECRET_BYTES];
+    struct index_words words;
     size_t pending;
     bool is_damaged;
 };
@@ -104,6 +107,7 @@ static enum index_opened open_once(struct index_store *store, const char *folder
 }
 
 static void close_file(struct index_store *store) {
+    index_words_finish(&store->words);
     for (size_t i = 0; i < STATEMENT_COUNT; i++) {
         sqlite3_finalize(store->statements[i]);
         store->statements[i] = NULL;
@@ -141,6 +145,14 @@ void index_store_close(struct index_store *store) {
         close_file(store);
         free(store);
     }
+}
+
+enum parley_status index_store_keep_words(struct index_store *store, bool is_wanted,
+                                          bool *out_is_lacking) {
+    PARLEY_TRY(run(store, "BEGIN IMMEDIATE"));
+    PARLEY_TRY(
+        note(store, index_words_begin(&store->words, store->file, is_wanted, out_is_lacking)));
+    return run(store, "COMMIT");
 }
 
 bool index_store_is_damaged(const struct index_store *store) {
@@ -366,6 +378,9 @@ enum parley_status index_store_add(struct index_store *store, const struct index
         PARLEY_TRY(add_receivers(store, row, pos));
     }
     PARLEY_TRY(add_message(store, row, pos));
+    if (row->words.length > 0) {
+        PARLEY_TRY(note(store, index_words_add(&store->words, pos, row->stored_ms, row->words)));
+    }
     sqlite3_bind_int64(set, 1, row->stream);
     sqlite3_bind_int64(set, 2, (sqlite3_int64)row->sequence + 1);
     return step(store, set);
@@ -470,6 +485,7 @@ enum parley_status index_store_prune(struct index_store *store, unsigned stream,
     *out_left = end < before;
     PARLEY_TRY(run(store, "BEGIN IMMEDIATE"));
     PARLEY_TRY(drop_range(store, from, end));
+    PARLEY_TRY(note(store, index_words_drop(&store->words, from, end)));
     snprintf(sql, sizeof sql, "UPDATE streams SET first=%llu WHERE stream=%u AND first<%llu",
              (unsigned long long)(uint64_t)(end - from), stream,
              (unsigned long long)(uint64_t)(end - from));

@@ -33,9 +33,9 @@ struct index_row {
     unsigned protocol;      /* index into parley_protocols */
     unsigned type;          /* index into its types, or INDEX_TYPE_FOREIGN */
     struct parley_bytes id; /* of the entry, else the header's; data NULL: it has none */
-    struct parley_bytes subject, trace;
-    size_t size;                            /* of the payload, in bytes */
-    const struct parley_index_entry *entry; /* NULL: the message is not valid */
+    struct parley_bytes subject, trace, words; /* words: empty where they are not kept */
+    size_t size;                               /* of the payload, in bytes */
+    const struct parley_index_entry *entry;    /* NULL: the message is not valid */
 };
 
 /* Opens the file, which a damaged or foreign one is set aside for.
@@ -47,6 +47,12 @@ enum parley_status index_store_open(const char *folder, struct index_store **out
 void index_store_close(struct index_store *store);
 
 /* These return PARLEY_E_IO, after which the store is of no use: see index_store_is_damaged. */
+
+/* Whether words of messages are kept from now on (without this call: not); before anything is
+ * written. If not, those that are there are removed.  `out_is_lacking`: the file has rows without
+ * words: it has to be made again. */
+enum parley_status index_store_keep_words(struct index_store *store, bool is_wanted,
+                                          bool *out_is_lacking) PARLEY_MUST_CHECK;
 
 /* Finds the place of a stream. One that was created at another time is another stream: the rows of
  * the old one are removed, at most `count` of them at once. */

@@ -36,6 +36,7 @@ enum index_option {
     INDEX_OPEN,
     INDEX_UNACKED,
     INDEX_OVERDUE,
+    INDEX_WORDS,
     INDEX_OPTION_COUNT
 };
 
@@ -62,14 +63,18 @@ struct index_question {
     struct stream_token after; /* what values[INDEX_AFTER] names, if it is given */
     struct stream_token place; /* of the message, for the view of one */
     size_t limit;
-    bool is_lines; /* NDJSON */
-    bool has_data; /* items are wanted with their data: the answer is their places */
+    bool is_lines;  /* NDJSON */
+    bool has_data;  /* items are wanted with their data: the answer is their places */
+    bool has_words; /* this gateway keeps the words of messages */
 };
 
 enum index_answered {
     INDEX_ANSWERED,
     INDEX_BEHIND,     /* the message that `after` names is not indexed so far */
     INDEX_BAD_CURSOR, /* of a stream that the index does not know */
+    INDEX_NO_WORDS,   /* the words of messages are not kept */
+    INDEX_BAD_WORDS,  /* there is no word to search for, or too many are */
+    INDEX_WORDLESS,   /* messages of the protocol have no text to search in */
     INDEX_TOO_SLOW,   /* it took more than two seconds */
     INDEX_BROKEN,     /* the file cannot be read */
     INDEX_NO_MEMORY,

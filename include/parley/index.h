@@ -18,6 +18,7 @@ struct parley_message;
 #define PARLEY_INDEX_RECEIVERS_MAX 64
 #define PARLEY_INDEX_MEMBERS_BYTES_MAX 1024
 #define PARLEY_INDEX_TEXT_BYTES_MAX 256 /* of a member's text: a longer one is cut */
+#define PARLEY_INDEX_WORDS_BYTES_MAX (64 << 10)
 
 /* How a message relates to what it names. */
 struct parley_index_relation {
@@ -71,6 +72,9 @@ struct parley_index_entry {
     size_t members_length;                        /* … 0: it has none */
     bool is_waiting; /* it is open until another one refers to it by a relation that settles it */
     bool has_more;   /* it says more than this: references, receivers, or members that do not fit */
+    /* The words that people read in it, at most PARLEY_INDEX_WORDS_BYTES_MAX: see
+     * parley_message_index_words.  Owns: borrowed; NULL: they are not wanted. */
+    struct parley_buffer *words;
 };
 
 /* Threads that are sessions of work. */
@@ -96,6 +100,7 @@ struct parley_index_kind {
     /* Bit I: messages of types[I] are few, and are looked up by their thread, sender or agent. */
     uint32_t landmark_types;
     bool has_ledger; /* its references make one: what supports, answers and corrects a message */
+    bool has_words;  /* some of its messages have a text that people read */
     const struct parley_index_sessions *sessions;     /* NULL: its threads are none */
     const struct parley_index_evolutions *evolutions; /* NULL: its agents have none */
     const struct parley_index_acks *acks;             /* NULL: its messages are not acknowledged */
@@ -105,10 +110,14 @@ struct parley_index_kind {
 };
 
 /* What a valid message that was read from JSON, as a stored one is, says of itself.
- * Owns: `out` borrows from the message.  Returns: PARLEY_E_MEMORY; PARLEY_E_UNSUPPORTED: its
- * protocol has no index. */
+ * Owns: `out` borrows from the message.  Returns: PARLEY_E_MEMORY;
+ * PARLEY_E_UNSUPPORTED: its protocol has no index. */
 enum parley_status parley_message_index(struct parley_message *message,
                                         struct parley_index_entry *out) PARLEY_MUST_CHECK;
+/* The same, with its words: those are appended to `words`, which is empty; NULL: not wanted. */
+enum parley_status parley_message_index_words(struct parley_message *message,
+                                              struct parley_buffer *words,
+                                              struct parley_index_entry *out) PARLEY_MUST_CHECK;
 
 /* For protocols. Add a reference, which is borrowed, unless it is empty or there already; or a
  * member, whose name needs no escape: a text, or any JSON. What does not fit sets has_more. */
@@ -118,3 +127,5 @@ void parley_index_add_text(struct parley_index_entry *entry, const char *name,
                            struct parley_bytes text);
 void parley_index_add_json(struct parley_index_entry *entry, const char *name,
                            struct parley_bytes json);
+/* Adds a text to the words, if those are wanted: no phrase spans two of them. */
+void parley_index_add_words(struct parley_index_entry *entry, struct parley_bytes text);

@@ -65,3 +65,18 @@ void parley_index_add_text(struct parley_index_entry *entry, const char *name,
     }
     parley_buffer_finish(&json);
 }
+
+/* A character for private use is a word to whoever splits texts into words, and one that no text
+ * has by accident. */
+void parley_index_add_words(struct parley_index_entry *entry, struct parley_bytes text) {
+    static const struct parley_bytes border = {" \xEE\x80\x80 ", 5};
+    struct parley_buffer *words = entry->words;
+    if (words == NULL || text.length == 0 ||
+        words->length + border.length > PARLEY_INDEX_WORDS_BYTES_MAX) {
+        return;
+    }
+    if (words->length > 0) {
+        parley_buffer_append(words, border);
+    }
+    parley_buffer_append(words, text_prefix(text, PARLEY_INDEX_WORDS_BYTES_MAX - words->length));
+}

@@ -144,6 +144,8 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
     struct brenner_body body;
     set_part(message, out);
     parley_index_add_text(out, "subject", parley_message_text(message, BRENNER_SUBJECT));
+    parley_index_add_words(out, parley_message_text(message, BRENNER_SUBJECT));
+    parley_index_add_words(out, markdown);
     if (ack_required->kind == PARLEY_BOOLEAN && ack_required->number != 0) {
         parley_index_add_json(out, "ack_required", PARLEY_BYTES("true"));
     }
@@ -160,4 +162,4 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
 }
 
 const struct parley_index_kind brenner_index = {
-    .relations = relations, .acks = &acks, .read = read};
+    .relations = relations, .has_words = true, .acks = &acks, .read = read};

@@ -18,11 +18,18 @@ struct reading {
     const struct json_index_row *row; /* … the row whose value comes; NULL: none … */
     bool is_parent;                   /* … or an object that has such members */
     size_t list_depth;                /* of an array of references; 0: outside of one */
+    size_t words_depth;               /* of an array or object that has words; 0: outside of one */
     bool is_out_of_memory;
 };
 
-static bool is_for(const struct json_index_row *row, const struct parley_message *message) {
-    return row->for_types == 0 || (row->for_types & PARLEY_TYPE_BIT(message->type)) != 0;
+static bool is_for_words(const struct json_index_row *row) {
+    return row->relation == JSON_INDEX_WORDS || row->relation == JSON_INDEX_CONTENT;
+}
+
+static bool is_for(const struct json_index_row *row, const struct reading *reading) {
+    const unsigned type = reading->message->type;
+    return (row->for_types == 0 || (row->for_types & PARLEY_TYPE_BIT(type)) != 0) &&
+           (!is_for_words(row) || reading->out->words != NULL);
 }
 
 /* Texts live during a call only. */
@@ -65,8 +72,24 @@ static bool enter(struct reading *reading, const struct parley_value *value) {
     return has_content;
 }
 
+/* The value of a row for words, or what is in it. */
+static bool on_words(struct reading *reading, const struct parley_value *value) {
+    const bool is_inside = reading->words_depth != 0;
+    if (value->kind == PARLEY_STRING && (is_inside || reading->row->relation == JSON_INDEX_WORDS)) {
+        parley_index_add_words(reading->out, value->text);
+    }
+    if (!enter(reading, value)) {
+        return false;
+    }
+    reading->words_depth = is_inside ? reading->words_depth : reading->depth;
+    return true;
+}
+
 /* The value of a row, or an item of its array. */
 static bool on_row(struct reading *reading, const struct parley_value *value) {
+    if (is_for_words(reading->row)) {
+        return on_words(reading, value);
+    }
     if (reading->row->relation == JSON_INDEX_MEMBER) {
         add_member(reading, value);
     } else if (value->kind == PARLEY_STRING) {
@@ -93,10 +116,15 @@ static bool on_value(void *context, const struct parley_value *value) {
 static bool on_key(void *context, struct parley_bytes key) {
     struct reading *reading = context;
     const bool is_inside = reading->depth == PARENT_DEPTH;
+    if (reading->words_depth != 0) {
+        return reading->row->relation == JSON_INDEX_WORDS ||
+               reading->depth > reading->words_depth ||
+               parley_bytes_equal(key, PARLEY_BYTES("content"));
+    }
     reading->row = NULL;
     reading->is_parent = false;
     for (const struct json_index_row *row = reading->rows; row->name != NULL; row++) {
-        if (!is_for(row, reading->message)) {
+        if (!is_for(row, reading)) {
             continue;
         }
         const struct parley_bytes parent = parley_bytes_of(row->parent);
@@ -120,6 +148,10 @@ static void on_leave(void *context, size_t count) {
     (void)count;
     if (reading->list_depth == reading->depth) {
         reading->list_depth = 0;
+        reading->row = NULL;
+    }
+    if (reading->words_depth == reading->depth) {
+        reading->words_depth = 0;
         reading->row = NULL;
     }
     reading->depth--;

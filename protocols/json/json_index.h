@@ -8,13 +8,16 @@
 #include <parley/message.h>
 
 #define JSON_INDEX_MEMBER (-1)
+#define JSON_INDEX_WORDS (-2)
+#define JSON_INDEX_CONTENT (-3)
 
 /* A member of the message, or of the object that its member `parent` is. */
 struct json_index_row {
     const char *parent; /* NULL: the message */
     const char *name;   /* NULL ends the rows */
     /* Of a reference: its text, or each text of an array, is the target; else JSON_INDEX_MEMBER: a
-     * scalar is a member of the entry. */
+     * scalar is a member of the entry; JSON_INDEX_WORDS: all texts in it, but for keys, are words;
+     * JSON_INDEX_CONTENT: those in its member `content` are. */
     int relation;
     uint32_t for_types; /* set of PARLEY_TYPE_BIT; 0: every type */
 };

@@ -32,6 +32,7 @@ static const struct json_index_row rows[] = {
     {"payload", "status", JSON_INDEX_MEMBER, 0},
     {"payload", "error", JSON_INDEX_MEMBER, PARLEY_TYPE_BIT(ROUNDTABLE_FAILED)},
     {"payload", "retryable", JSON_INDEX_MEMBER, PARLEY_TYPE_BIT(ROUNDTABLE_FAILED)},
+    {"payload", "result", JSON_INDEX_CONTENT, PARLEY_TYPE_BIT(ROUNDTABLE_RESULT)},
     {NULL, NULL, 0, 0},
 };
 
@@ -42,5 +43,6 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
 const struct parley_index_kind roundtable_index = {
     .relations = relations,
     .passing_types = PARLEY_TYPE_BIT(ROUNDTABLE_HEARTBEAT),
+    .has_words = true,
     .read = read,
 };

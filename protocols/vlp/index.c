@@ -34,6 +34,7 @@ static const struct json_index_row rows[] = {
     {NULL, "refers_to", REFERS, OTHER_TYPES},
     {NULL, "keywords", KEYWORD, 0},
     {NULL, "confidence", JSON_INDEX_MEMBER, 0},
+    {NULL, "content", JSON_INDEX_WORDS, 0},
     {NULL, NULL, 0, 0},
 };
 
@@ -55,5 +56,6 @@ static const struct parley_index_sessions sessions = {.context = VLP_SESSION_CON
 const struct parley_index_kind vlp_index = {.relations = relations,
                                             .landmark_types = PARLEY_TYPE_BIT(VLP_SESSION_CONTEXT),
                                             .has_ledger = true,
+                                            .has_words = true,
                                             .sessions = &sessions,
                                             .read = read};

@@ -140,6 +140,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_true(configuration->spool_max_bytes == UINT64_C(1) << 30);
     assert_int_equal(configuration->index, 0);
     assert_true(configuration->index_max_bytes == UINT64_C(2) << 30);
+    assert_false(configuration->index_text);
     assert_int_equal(configuration->compression_max_bytes, 64 << 20);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
@@ -198,6 +199,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"gather-max\": \"256m\",\n"
                                     "  \"index\": \"off\",\n"
                                     "  \"index-max\": \"2g\",\n"
+                                    "  \"index-text\": false,\n"
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"compression-max\": \"64m\",\n"
                                     "  \"connections\": 20000,\n"

@@ -251,5 +251,7 @@ void configuration_check_together(struct loading *loading) {
               OPTION_OF(durability),
               "of server is for servers of your own, of --nats: with the embedded nats-server, "
               "give --durability machine");
+    refuse_if(loading, configuration->index_text && configuration->index == 0,
+              OPTION_OF(index_text), "needs the index: --index on");
     check_tls(loading);
 }

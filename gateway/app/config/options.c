@@ -325,6 +325,14 @@ static const struct option own[] = {
      .maximum = INT64_MAX,
      .help = "The size of the index: beyond it the oldest messages of each stream are no longer "
              "listed."},
+    {.flag = "index-text",
+     .type = OPTION_SWITCH,
+     FIELD(index_text),
+     .fallback = "false",
+     .help =
+         "Keep the words of messages in the index, too: lists of messages can be searched by q=. "
+         "It needs --index on, and takes more of the disk and of processor time. With it, an "
+         "index that was made without it is made again."},
     {.flag = "spool-max",
      .type = OPTION_SIZE,
      FIELD(spool_max_bytes),

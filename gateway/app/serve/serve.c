@@ -623,12 +623,13 @@ static int start_index(struct server *server) {
         .nats_store = is_own ? configuration->data : NULL,
         .replicas = (unsigned)configuration->replicas,
         .dedupe_window_ms = configuration->dedupe_window_ms,
-        .bytes_max = configuration->index_max_bytes};
+        .bytes_max = configuration->index_max_bytes,
+        .has_words = configuration->index_text};
     if (index_keeper_create(&options, &server->index_keeper, error) != PARLEY_OK) {
         return fail("--index on", error);
     }
-    const enum parley_status status =
-        index_service_create(configuration->data, &server->index_service);
+    const enum parley_status status = index_service_create(
+        configuration->data, configuration->index_text, &server->index_service);
     return status == PARLEY_OK ? 0 : fail("--index on", parley_status_text(status));
 }
 
