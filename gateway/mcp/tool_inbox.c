@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* What waits for an agent: the open tasks that are addressed to it, those that it holds, and what
- * halts it: the halts that it made, and those of the sessions that it names. One request after the
- * other; what a token may not read is left out, and named. */
+/* What waits for an agent: the open tasks that are addressed to it, those that it holds, the
+ * messages that it has to acknowledge, where there is an index, and what halts it: the halts that
+ * it made, and those of the sessions that it names. One request after the other; what a token may
+ * not read is left out, and named. */
 
+#include <parley/index.h>
 #include <parley/tasks.h>
 
 #include "tools.h"
@@ -13,16 +15,29 @@ enum {
     LIMIT_MAX = 100,
     SESSIONS_MAX = 16,
     FORBIDDEN = 403,
+    NO_INDEX = 404,
+    INDEX_BEHIND = 503,
 };
 
-static bool has_inbox(const struct parley_protocol *protocol) {
-    return protocol->tasks != NULL || protocol->halts != NULL;
+/* What it asks for, in this order; the halts with a request for each session. */
+enum part { TASKS, MESSAGES, HALTS, PARTS };
+
+/* Of tool_call.left_out, whose other bits are parts: tasks or messages are not all there. */
+#define HAS_MORE (UINT64_C(1) << PARTS)
+
+static bool has(const struct parley_protocol *protocol, enum part part) {
+    return part == TASKS      ? protocol->tasks != NULL
+           : part == MESSAGES ? protocol->index != NULL && protocol->index->acks != NULL
+                              : protocol->halts != NULL;
 }
 
-static const struct parley_protocol *find(bool is_for_halts) {
+static bool has_inbox(const struct parley_protocol *protocol) {
+    return has(protocol, TASKS) || has(protocol, MESSAGES) || has(protocol, HALTS);
+}
+
+static const struct parley_protocol *find(enum part part) {
     size_t i = 0;
-    while (parley_protocols[i] != NULL && (is_for_halts ? parley_protocols[i]->halts == NULL
-                                                        : parley_protocols[i]->tasks == NULL)) {
+    while (parley_protocols[i] != NULL && !has(parley_protocols[i], part)) {
         i++;
     }
     return parley_protocols[i];
@@ -91,6 +106,12 @@ static void take_task(struct selection *selection, struct parley_bytes item) {
     }
 }
 
+/* The list is this agent's already. */
+static void take_message(struct selection *selection, struct parley_bytes item) {
+    begin_item(selection->out);
+    parley_buffer_append(selection->out, item);
+}
+
 /* A halt that the agent made may be one of its session, too. */
 static void take_halt(struct selection *selection, struct parley_bytes item) {
     const struct parley_buffer *out = selection->out;
@@ -124,10 +145,17 @@ static bool ask_halts(const struct tool_call *call, size_t number, struct tool_r
         return false;
     }
     out->method = "GET";
-    parley_buffer_format(&out->target, "/v1/%s/halts", find(true)->name);
+    parley_buffer_format(&out->target, "/v1/%s/halts", find(HALTS)->name);
     tool_write_option(&out->target, number > 0 ? "session" : "by",
                       number > 0 ? session : tool_argument(call, "agent")->text);
     return true;
+}
+
+static void ask_messages(const struct tool_call *call, struct tool_request *out) {
+    out->method = "GET";
+    parley_buffer_format(&out->target, "/v1/%s/inbox?unacked=true&limit=%u", find(MESSAGES)->name,
+                         tool_count(call, "limit", LIMIT));
+    tool_write_option(&out->target, "agent", tool_argument(call, "agent")->text);
 }
 
 static const char *ask_inbox(const struct tool_call *call, struct tool_request *out) {
@@ -136,50 +164,88 @@ static const char *ask_inbox(const struct tool_call *call, struct tool_request *
     }
     out->method = "GET";
     parley_buffer_format(&out->target, "/v1/%s/tasks?state=requested,claimed&limit=1000",
-                         find(false)->name);
+                         find(TASKS)->name);
     return NULL;
 }
 
-static void leave_out(struct tool_call *call, const struct parley_protocol *protocol) {
-    call->left_out |= UINT64_C(1) << (protocol == find(true));
+/* ---- the answers ---- */
+
+static enum part part_of(const struct tool_call *call) {
+    return call->answered_count - 1 < HALTS ? (enum part)(call->answered_count - 1) : HALTS;
+}
+
+/* What only the index knows is left out while there is none: tasks and halts do not wait for it. */
+static bool has_no_index(const struct tool_call *call, const struct tool_answer *answer) {
+    return part_of(call) == MESSAGES &&
+           (answer->status == NO_INDEX || answer->status == INDEX_BEHIND);
+}
+
+static bool is_fine(const struct tool_call *call, const struct tool_answer *answer) {
+    return answer->status == 200 || answer->status == FORBIDDEN || has_no_index(call, answer);
+}
+
+static bool has_next_page(const struct tool_call *call, struct parley_bytes answer) {
+    struct json_field next = {.name = "next"};
+    return json_fields_read(answer, &next, 1, call->arena, NULL) == JSON_FIELDS_READ &&
+           next.kind == PARLEY_STRING;
+}
+
+static void begin_part(struct tool_call *call, enum part part, const struct tool_answer *answer) {
+    static const char *const names[PARTS] = {"tasks", "messages", "halts"};
+    const bool is_first_of_halts = call->answered_count == HALTS + 1;
+    if (part != HALTS || is_first_of_halts) {
+        parley_buffer_format(&call->gathered, "%c\"%s\":%s", part == TASKS ? '{' : ',', names[part],
+                             has_no_index(call, answer) ? "null" : "[");
+    }
 }
 
 static void take_answer(struct tool_call *call, const struct tool_answer *answer) {
-    const bool is_first = call->answered_count == 1;
+    static void (*const takes[PARTS])(struct selection *,
+                                      struct parley_bytes) = {take_task, take_message, take_halt};
+    const enum part part = part_of(call);
     struct selection selection = {
         .call = call, .out = &call->gathered, .left = tool_count(call, "limit", LIMIT)};
-    if (is_first) {
-        parley_buffer_text(&call->gathered, "{\"tasks\":[");
-    }
+    begin_part(call, part, answer);
     if (answer->status == FORBIDDEN) {
-        leave_out(call, find(!is_first));
-    } else {
-        each_item(&selection, answer->body, is_first ? take_task : take_halt);
+        call->left_out |= UINT64_C(1) << part;
+    } else if (answer->status == 200) {
+        each_item(&selection, answer->body, takes[part]);
     }
-    if (is_first) {
-        parley_buffer_format(&call->gathered, "],\"more\":%s,\"halts\":[",
-                             selection.has_more ? "true" : "false");
+    if (part == MESSAGES) {
+        selection.has_more = answer->status == 200 && has_next_page(call, answer->body);
     }
+    if (part != HALTS && !has_no_index(call, answer)) {
+        parley_buffer_char(&call->gathered, ']');
+    }
+    call->left_out |= selection.has_more ? HAS_MORE : 0;
+}
+
+static bool ask_next(const struct tool_call *call, const struct tool_answer *answer,
+                     struct tool_request *out) {
+    if (part_of(call) == TASKS) {
+        ask_messages(call, out);
+        return true;
+    }
+    const bool is_over = part_of(call) == HALTS && answer->status == FORBIDDEN;
+    return !is_over && ask_halts(call, call->answered_count - HALTS, out);
 }
 
 static enum tool_step then_inbox(struct tool_call *call, const struct tool_answer *answer,
                                  struct tool_request *out) {
-    const bool is_fine = answer->status == 200 || answer->status == FORBIDDEN;
-    if (!is_fine) {
+    if (!is_fine(call, answer)) {
         return TOOL_ANSWERED;
     }
     take_answer(call, answer);
-    if (answer->status == 200 || call->answered_count == 1) {
-        if (ask_halts(call, call->answered_count - 1, out)) {
-            return TOOL_ASKS;
-        }
+    if (ask_next(call, answer, out)) {
+        return TOOL_ASKS;
     }
     parley_buffer_append(&out->answer, parley_buffer_bytes(&call->gathered));
-    parley_buffer_text(&out->answer, "],\"left_out\":[");
-    for (unsigned i = 0; i < 2; i++) {
-        if ((call->left_out >> i & 1) != 0) {
+    parley_buffer_format(&out->answer, "],\"more\":%s,\"left_out\":[",
+                         (call->left_out & HAS_MORE) != 0 ? "true" : "false");
+    for (unsigned part = 0; part < PARTS; part++) {
+        if ((call->left_out >> part & 1) != 0) {
             begin_item(&out->answer);
-            parley_buffer_format(&out->answer, "\"%s\"", find(i == 1)->name);
+            parley_buffer_format(&out->answer, "\"%s\"", find((enum part)part)->name);
         }
     }
     parley_buffer_text(&out->answer, "]}");
@@ -189,8 +255,10 @@ static enum tool_step then_inbox(struct tool_call *call, const struct tool_answe
 const struct tool tool_inbox = {
     .name = "inbox",
     .title = "What waits for an agent",
-    .description = "The open tasks that are addressed to an agent, those that it holds, and the "
-                   "halts that it made or that stop its sessions.",
+    .description =
+        "The open tasks that are addressed to an agent, those that it holds, the messages "
+        "that it has to acknowledge, and the halts that it made or that stop its "
+        "sessions.",
     .parameters =
         (const struct tool_parameter[]){
             {.name = "agent", .description = "The agent", .value = TOOL_TEXT, .is_required = true},
@@ -198,12 +266,14 @@ const struct tool tool_inbox = {
              .description = "Its sessions (vlp `session_id`), at most 16",
              .value = TOOL_TEXTS},
             {.name = "limit",
-             .description = "How many tasks at most (20)",
+             .description = "How many tasks and how many messages at most (20)",
              .value = TOOL_COUNT,
              .minimum = 1,
              .maximum = LIMIT_MAX},
             {0}},
     .output = "\"tasks\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
+              "\"messages\":{\"type\":[\"array\",\"null\"],\"items\":{\"type\":\"object\"},"
+              "\"description\":\"null: this gateway has no index, or is making it\"},"
               "\"more\":{\"type\":\"boolean\"},"
               "\"halts\":{\"type\":\"array\",\"items\":{\"type\":\"object\"}},"
               "\"left_out\":{\"type\":\"array\"},\"detail\":{\"type\":\"string\"}",

@@ -274,7 +274,7 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       const agent = `i-${revision}`;
       const session = `s-${revision}`;
       const inbox = () => accepted(client, 'inbox', { agent, sessions: [session] });
-      const empty = { tasks: [], more: false, halts: [], left_out: [] };
+      const empty = { tasks: [], messages: null, halts: [], more: false, left_out: [] }; // it has no index
       assert.deepEqual(await inbox(), empty);
       const task = taskRequest('security.scan', { to: agent });
       await sendTask(its.parley, task);
@@ -289,6 +289,22 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       const { payload } = taskResult(task.id);
       await accepted(client, 'report', { agent, task: task.id, kind: 'result', payload });
       assert.deepEqual((await inbox()).tasks, []);
+    });
+
+    it('finds in its inbox what it has to acknowledge, where there is an index', async (t) => {
+      const server = await parleyFor(t, { args: ['--index', 'on'] });
+      const client = await connect(t, server);
+      const messages = async () => (await accepted(client, 'inbox', { agent: 'Bob' })).messages;
+      const subjectOf = ({ members }) => members.subject;
+      const said = (from, to, subject, body_md, more) =>
+        accepted(client, 'send', { protocol: 'brenner', message: { from, to, subject, body_md, thread_id: 'RS-20260101-heat', ...more } });
+      await until('the index is made', async () => (await messages())?.length === 0);
+      const { id } = await said('Ann', ['Bob'], 'INFO: It is warm', 'Since noon.', { ack_required: true });
+      await said('Ann', ['Cleo'], 'INFO: It is cold', 'Since noon.', { ack_required: true });
+      const [found] = await until('it is indexed', async () => ((await messages()).length > 0 ? messages() : undefined));
+      assert.deepEqual([found.id, subjectOf(found), found.acknowledged], [id, 'INFO: It is warm', null]);
+      await said('Bob', ['Ann'], 'ACK: It is warm', `# A\n\n## Message ID\n${id}\n\n## Status\nUnderstood\n`);
+      await until('it is acknowledged', async () => (await messages()).length === 0);
     });
 
     it('reads every resource that is listed, and those that a template names', async (t) => {

@@ -68,7 +68,7 @@ for (const { revision, isThere, connect } of CLIENTS) {
       assert.equal(status, 200, text);
       const agent = new Agent(await connect(t, its.parley), name);
       const inbox = await agent.workOff();
-      assert.deepEqual(inbox, { isError: false, tasks: [], more: false, halts: [], left_out: [] });
+      assert.deepEqual(inbox, { isError: false, tasks: [], messages: null, halts: [], more: false, left_out: [] });
       const counts = (tool) => agent.calls.filter((each) => each === tool).length;
       assert.deepEqual(
         ['next_task', 'report', 'inbox'].map(counts),

@@ -182,27 +182,37 @@ static void test_every_type_of_every_protocol_is_explained_with_an_example(void 
 static void test_an_inbox_has_what_is_for_the_agent_and_names_what_it_may_not_read(void **state) {
     (void)state;
     static const struct {
-        unsigned statuses[3];
-        const char *bodies[3], *made;
+        unsigned statuses[4];
+        const char *bodies[4], *made;
     } inboxes[] = {
-        {{200, 200, 200},
+        {{200, 200, 200, 200},
          {"{\"items\":[{\"id\":1,\"to\":\"g\",\"holder\":null},{\"id\":2,\"to\":null,\"holder\":"
           "\"g\"},"
           "{\"id\":3,\"to\":\"g\",\"holder\":\"h\"},{\"id\":4,\"to\":null,\"holder\":null},"
           "{\"id\":5,\"to\":\"g\",\"holder\":null}]}",
+          "{\"items\":[{\"id\":\"m\",\"answered\":null},{\"id\":\"n\"}],\"next\":null}",
           "{\"items\":[{\"by\":\"g\",\"session\":\"s\"}]}",
           "{\"items\":[{\"by\":\"g\",\"session\":\"s\"},{\"by\":\"x\",\"session\":\"s\"}]}"},
          "{\"tasks\":[{\"id\":1,\"to\":\"g\",\"holder\":null},{\"id\":2,\"to\":null,\"holder\":"
          "\"g\"}],"
-         "\"more\":true,\"halts\":[{\"by\":\"g\",\"session\":\"s\"},{\"by\":\"x\",\"session\":"
-         "\"s\"}],"
-         "\"left_out\":[]}"},
-        {{403, 200, 200},
-         {"{}", "{\"items\":[]}", "{\"items\":[]}"},
-         "{\"tasks\":[],\"more\":false,\"halts\":[],\"left_out\":[\"roundtable\"]}"},
-        {{403, 403, 0},
-         {"{}", "{}", NULL},
-         "{\"tasks\":[],\"more\":false,\"halts\":[],\"left_out\":[\"roundtable\",\"vlp\"]}"},
+         "\"messages\":[{\"id\":\"m\",\"answered\":null},{\"id\":\"n\"}],"
+         "\"halts\":[{\"by\":\"g\",\"session\":\"s\"},{\"by\":\"x\",\"session\":\"s\"}],"
+         "\"more\":true,\"left_out\":[]}"},
+        {{200, 200, 200, 200},
+         {"{\"items\":[]}", "{\"items\":[{\"id\":\"m\"}],\"next\":\"n\"}", "{\"items\":[]}",
+          "{\"items\":[]}"},
+         "{\"tasks\":[],\"messages\":[{\"id\":\"m\"}],\"halts\":[],\"more\":true,\"left_out\":[]}"},
+        {{403, 404, 200, 200}, /* no index */
+         {"{}", "{}", "{\"items\":[]}", "{\"items\":[]}"},
+         "{\"tasks\":[],\"messages\":null,\"halts\":[],\"more\":false,"
+         "\"left_out\":[\"roundtable\"]}"},
+        {{200, 503, 200, 200}, /* it is being made */
+         {"{\"items\":[]}", "{}", "{\"items\":[]}", "{\"items\":[]}"},
+         "{\"tasks\":[],\"messages\":null,\"halts\":[],\"more\":false,\"left_out\":[]}"},
+        {{403, 403, 403, 0},
+         {"{}", "{}", "{}", NULL},
+         "{\"tasks\":[],\"messages\":[],\"halts\":[],\"more\":false,"
+         "\"left_out\":[\"roundtable\",\"brenner\",\"vlp\"]}"},
     };
     for (size_t i = 0; i < sizeof inboxes / sizeof inboxes[0]; i++) {
         struct parley_arena arena;
