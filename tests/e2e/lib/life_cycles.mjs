@@ -239,10 +239,17 @@ async function runCells(world, phase, endings, cells, { tally, attempt }) {
 }
 
 async function areThere({ server, options }, phase, state) {
-  await until(`requests are in the phase ${phase.name}`, async () => {
-    state.figures = await metricsOf(server, options);
-    return phase.reached(state);
-  });
+  try {
+    await until(`requests are in the phase ${phase.name}`, async () => {
+      state.figures = await metricsOf(server, options);
+      return phase.reached(state);
+    });
+  } catch (error) {
+    const grown = HELD.map((name) => `${name} by ${valueOf(state.figures, name) - valueOf(state.base, name)}`);
+    const open = state.cells.filter((cell) => !cell.isAnswered).map(({ name }) => name);
+    error.message += `: grown are ${grown.join(', ')}; not answered are ${open.slice(0, 10).join('; ')}`;
+    throw error;
+  }
 }
 
 async function end(world, phase, endings, cells, hold) {
