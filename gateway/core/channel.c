@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <parley/agents.h>
 #include <parley/dialect.h>
 #include <parley/objects.h>
 
@@ -214,6 +215,15 @@ static enum parley_status name_reviews(struct channel *channel, struct parley_ar
                                        &channel->review_bucket, &channel->review_subjects);
 }
 
+static enum parley_status name_losses(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_agents *agents = channel->protocol->agents;
+    if (agents == NULL || agents->loss_bucket == NULL) {
+        return PARLEY_OK;
+    }
+    channel->loss_bucket = name_bucket(channel, agents->loss_bucket, arena);
+    return channel->loss_bucket != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum parley_status name_objects(struct channel *channel, struct parley_arena *arena) {
     const struct parley_objects *objects = channel->protocol->objects;
     if (objects == NULL) {
@@ -302,6 +312,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
         PARLEY_TRY(name_facts(&channels[i], arena));
         PARLEY_TRY(name_halts(&channels[i], arena));
         PARLEY_TRY(name_reviews(&channels[i], arena));
+        PARLEY_TRY(name_losses(&channels[i], arena));
         PARLEY_TRY(name_objects(&channels[i], arena));
     }
     *out = channels;

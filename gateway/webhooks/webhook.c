@@ -4,9 +4,15 @@
 
 #include <string.h>
 
+#include <parley/agents.h>
 #include <parley/notice.h>
 
 const char webhook_halted[] = "halted";
+const char webhook_lost[] = "agent.lost";
+
+static bool has_losses(const struct parley_protocol *protocol) {
+    return protocol->agents != NULL && protocol->agents->loss_bucket != NULL;
+}
 
 void webhook_events_visit(void (*visit)(void *context, const struct parley_protocol *protocol,
                                         const char *event),
@@ -19,6 +25,9 @@ void webhook_events_visit(void (*visit)(void *context, const struct parley_proto
         }
         if (protocol->halts != NULL) {
             visit(context, protocol, webhook_halted);
+        }
+        if (has_losses(protocol)) {
+            visit(context, protocol, webhook_lost);
         }
     }
 }
@@ -33,6 +42,12 @@ bool webhook_wants_moments(const struct webhook *webhook, const struct parley_pr
         }
     }
     return false;
+}
+
+bool webhook_wants_losses(const struct webhook *webhook, const struct parley_protocol *protocol) {
+    return has_losses(protocol) &&
+           webhook_list_has(webhook->events, parley_bytes_of(webhook_lost)) &&
+           webhook_list_has(webhook->protocols, parley_bytes_of(protocol->name));
 }
 
 bool webhook_list_has(const char *list, struct parley_bytes text) {

@@ -38,6 +38,9 @@ struct webhook {
 /* The event that a conversation was halted, of protocols that have halts. */
 extern const char webhook_halted[];
 
+/* The event that an agent is lost, of protocols that have a bucket of these. */
+extern const char webhook_lost[];
+
 /* Calls `visit` with the name of each event of each protocol. */
 void webhook_events_visit(void (*visit)(void *context, const struct parley_protocol *protocol,
                                         const char *event),
@@ -45,6 +48,9 @@ void webhook_events_visit(void (*visit)(void *context, const struct parley_proto
 
 /* Whether it wants an event of this protocol that is a moment (parley/notice.h). */
 bool webhook_wants_moments(const struct webhook *webhook, const struct parley_protocol *protocol);
+
+/* Whether it wants the event `webhook_lost` of this protocol. */
+bool webhook_wants_losses(const struct webhook *webhook, const struct parley_protocol *protocol);
 
 /* Whether `text` is an item of `list`, which has commas.  `list` NULL: it is. */
 bool webhook_list_has(const char *list, struct parley_bytes text);

@@ -15,7 +15,9 @@ enum {
 };
 
 const char *webhook_source_event(const struct webhook_source *source) {
-    return source->notice != NULL ? source->notice->event : webhook_halted;
+    return source->notice != NULL ? source->notice->event
+           : source->is_of_losses ? webhook_lost
+                                  : webhook_halted;
 }
 
 /* ---- text ---- */
@@ -164,6 +166,41 @@ enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
     const enum webhook_writing written = stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX
                                              ? WEBHOOK_OTHER
                                              : write_task(webhook, source, stored, &arena, out);
+    parley_arena_finish(&arena);
+    return written;
+}
+
+/* ---- agents ---- */
+
+/* An agent belongs to no domain. */
+static enum webhook_writing write_agent(const struct webhook *webhook,
+                                        const struct webhook_source *source,
+                                        const struct jetstream_stored *stored,
+                                        struct parley_arena *arena, struct parley_buffer *out) {
+    struct json_field field = {.name = "agent"};
+    const enum json_fields_result read = json_fields_read(stored->payload, &field, 1, arena, NULL);
+    if (read == JSON_FIELDS_MEMORY) {
+        return WEBHOOK_FAILED;
+    }
+    if (read != JSON_FIELDS_READ || field.text.data == NULL || webhook->domains != NULL ||
+        !webhook_list_has(webhook->senders, field.text)) {
+        return WEBHOOK_OTHER;
+    }
+    write_begin(out, source, stored);
+    parley_buffer_text(out, ",\"agent\":");
+    parley_buffer_append(out, stored->payload);
+    return end(out);
+}
+
+enum webhook_writing webhook_event_write_loss(const struct webhook *webhook,
+                                              const struct webhook_source *source,
+                                              const struct jetstream_stored *stored,
+                                              struct parley_buffer *out) {
+    struct parley_arena arena;
+    parley_arena_init(&arena, 0);
+    const enum webhook_writing written = stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX
+                                             ? WEBHOOK_OTHER
+                                             : write_agent(webhook, source, stored, &arena, out);
     parley_arena_finish(&arena);
     return written;
 }

@@ -21,10 +21,12 @@ enum webhook_writing {
     WEBHOOK_FAILED, /* no memory */
 };
 
-/* Where events come from: a channel's messages, or its halts.  Owns: borrowed. */
+/* Where events come from: a channel's messages, its halts, or its agents that were lost.  Owns:
+ * borrowed. */
 struct webhook_source {
     const struct channel *channel;
-    const struct parley_notice *notice;      /* NULL: halts */
+    const struct parley_notice *notice;      /* NULL: halts, or … */
+    bool is_of_losses;                       /* … agents that were lost */
     struct parley_message *message;          /* of the protocol, used during the call only */
     const union parley_option_value *values; /* of the protocol's options */
 };
@@ -47,6 +49,11 @@ enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
                                                 const struct webhook_source *source,
                                                 const struct jetstream_stored *stored,
                                                 struct parley_buffer *out);
+/* … of a key of an agent that was lost … */
+enum webhook_writing webhook_event_write_loss(const struct webhook *webhook,
+                                              const struct webhook_source *source,
+                                              const struct jetstream_stored *stored,
+                                              struct parley_buffer *out);
 /* … of a key of a halt. */
 enum webhook_writing webhook_event_write_halt(const struct webhook *webhook,
                                               const struct webhook_source *source,

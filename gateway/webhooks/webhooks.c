@@ -284,6 +284,8 @@ static void on_stored(void *context, struct shared_consumer *from,
     struct delivery *delivery = create_delivery(feed, stored, receipt);
     if (delivery == NULL) {
         shared_consumer_return(feed->target->all->options.jetstream, from, receipt, AGAIN_MS);
+    } else if (source->is_of_losses) {
+        enter(delivery, webhook_event_write_loss(webhook, source, stored, &delivery->body));
     } else if (source->notice == NULL) {
         enter(delivery, webhook_event_write_halt(webhook, source, stored, &delivery->body));
     } else if (source->notice->is_moment) {
@@ -299,8 +301,8 @@ static void on_stored(void *context, struct shared_consumer *from,
 
 /* ---- feeds ---- */
 
-/* Names what the feed reads: messages on the notice's subjects, keys of facts, or those of halts.
- */
+/* Names what the feed reads: messages on the notice's subjects, keys of facts, those of agents that
+ * were lost, or those of halts. */
 static void name_feed(struct feed *feed) {
     const struct webhook_source *source = &feed->source;
     const struct channel *channel = source->channel;
@@ -310,7 +312,10 @@ static void name_feed(struct feed *feed) {
     for (char *at = feed->durable; *at != '\0'; at++) {
         *at = *at == '.' ? '-' : *at; /* the name of a consumer has none */
     }
-    if (source->notice == NULL) {
+    if (source->is_of_losses) {
+        fact_stream_name(channel->loss_bucket, feed->stream);
+        snprintf(feed->filter, sizeof feed->filter, "$KV.%s.*.lost.*", channel->loss_bucket);
+    } else if (source->notice == NULL) {
         fact_stream_name(channel->halt_bucket, feed->stream);
         fact_stream_subjects(channel->halt_bucket, feed->filter);
     } else if (source->notice->keys != NULL) {
@@ -365,6 +370,7 @@ static void list_event(void *context, const struct parley_protocol *protocol, co
             .target = listing->target,
             .source = {.channel = channel,
                        .notice = notice != NULL && notice->event != NULL ? notice : NULL,
+                       .is_of_losses = event == webhook_lost,
                        .message = &options->messages[number],
                        .values = configuration_values(options->configuration, channel)}};
     }

@@ -21,6 +21,7 @@ struct parley_agent_source {
     unsigned part;       /* of an agent's answer; of several sources of one part the last message
                             counts */
     bool is_unread;      /* only its size is needed: it is not fetched */
+    bool is_end;         /* its part, if it has text, says that the agent was told to end */
 };
 
 /* The last message on a subject of an agent.  Owns: everything is borrowed. */
@@ -42,6 +43,8 @@ struct parley_agents {
     const struct parley_agent_source *sources; /* subject NULL ends them; the first is the beat */
     unsigned alive_seconds;                    /* the beat is no older: alive … */
     unsigned late_seconds;                     /* … or late; else the agent is lost */
+    const char *loss_bucket; /* the key-value bucket of agents that were lost, for webhooks; NULL:
+                                no program is told of them */
     /* Appends members of the agent's answer, each with a comma in front. */
     enum parley_status (*report)(const struct parley_agent_report *report,
                                  struct parley_buffer *out);

@@ -99,8 +99,8 @@ static const struct parley_agent_source sources[] = {
     SOURCE("*.gerbil.wal_entry", PART_WAL, false),
     SOURCE("*.gerbil.wal_batch", PART_WAL, false),
     SOURCE("*.elixir.checkpoint_ack", PART_ACK, false),
-    SOURCE("*.elixir.shutdown", PART_SHUTDOWN, false),
-    SOURCE("*.elixir.restore", PART_SHUTDOWN, true),
+    {.subject = "*.elixir.shutdown", .part = PART_SHUTDOWN, .is_end = true},
+    {.subject = "*.elixir.restore", .part = PART_SHUTDOWN, .is_unread = true, .is_end = true},
     SOURCE(NULL, 0, false),
 };
 
@@ -108,5 +108,6 @@ const struct parley_agents supervisor_agents = {
     .sources = sources,
     .alive_seconds = 5,
     .late_seconds = 15,
+    .loss_bucket = "parley_agents",
     .report = report,
 };

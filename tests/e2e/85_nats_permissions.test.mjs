@@ -16,6 +16,7 @@ import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { heartbeat, sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertProblem, claim } from './lib/vlp.mjs';
+import { hookTo, receiverFor, webhookFile } from './lib/webhooks.mjs';
 import { askAndWait, boardOf, nextTask } from './lib/work.mjs';
 
 const page = readFileSync(new URL('../../docs/operations.md', import.meta.url), 'utf8');
@@ -45,7 +46,9 @@ async function accepted(answering) {
 describe('a user of NATS with the documented permissions', () => {
   it('can do all that parley does', async (t) => {
     const { nats, operator, url } = await natsFor(t);
-    const server = await parleyFor(t, { nats: url, args: ['--quarantine'] });
+    const receiver = await receiverFor(t);
+    const webhooks = webhookFile({ all: hookTo(receiver, { events: ['agent.lost', 'task.ended'] }) });
+    const server = await parleyFor(t, { nats: url, args: ['--quarantine', '--webhooks', webhooks] });
 
     // Streams, readers, what was refused.
     await accepted(send(server, claim({ id: 'readable' })));
@@ -88,6 +91,11 @@ describe('a user of NATS with the documented permissions', () => {
     for (const protocol of ['roundtable', 'supervisor']) {
       const { items } = (await get(server, `/v1/${protocol}/agents`)).json;
       assert.equal(items.length, 1, protocol);
+    }
+
+    // Webhooks.
+    for (const type of ['task.ended', 'agent.lost']) {
+      await until(`${type} came`, () => receiver.events.some(({ body }) => body.type === type));
     }
 
     // Repeated messages are read by their sequence.

@@ -68,7 +68,8 @@ describe('on the command line', () => {
     for (const [event, says] of [
       ['task.lapsed', undefined],
       ['task.expired', undefined],
-      ['agent.lost', /:4: 'events' must be events of docs\/webhooks\.md/],
+      ['agent.lost', undefined],
+      ['acknowledgement.overdue', /:4: 'events' must be events of docs\/webhooks\.md/],
       ['lapsed', /:4: 'events' must be events/],
     ]) {
       writeFileSync(file, `a:\n  url: https://a.example\n  secret: ${newSecret()}\n  events: ${event}\n`, { mode: 0o600 });

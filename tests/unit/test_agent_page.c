@@ -59,6 +59,47 @@ static void test_the_state_is_the_age_of_the_last_beat(void **state) {
     assert_int_equal(agent_state_of(&silent, &agents, now_ns), AGENT_LOST);
 }
 
+static void test_an_agent_is_missed_if_it_is_lost_and_was_not_told_to_end(void **state) {
+    (void)state;
+    enum { END = 2 };
+    static const struct parley_agent_source sources[] = {
+        {.subject = "*.beat"},
+        {.subject = "*.end", .part = END, .is_end = true},
+        {.subject = NULL}};
+    const struct parley_agents with_end = {
+        .sources = sources, .alive_seconds = 5, .late_seconds = 15};
+    static const struct {
+        const char *name;
+        uint64_t sequence;
+        int64_t age_ns;
+        size_t end_length; /* 0: it was told nothing, or that it goes on */
+        int64_t end_age_ns;
+        bool is_missed;
+    } rows[] = {
+        {"alive", 1, 0, 0, 0, false},
+        {"late", 1, 15 * S, 0, 0, false},
+        {"lost", 1, 15 * S + 1, 0, 0, true},
+        {"long lost", 1, 9000 * S, 0, 0, true},
+        {"without a beat", 0, 9000 * S, 0, 0, false},
+        {"ended", 1, 20 * S, 3, 19 * S, false},
+        {"ended after it was lost", 1, 900 * S, 3, S, false},
+        {"still beating while it ended", 1, 20 * S, 3, 35 * S, false},
+        {"alive long after it was told to end", 1, 20 * S, 3, 35 * S + 1, true},
+        {"told to go on", 1, 20 * S, 0, 19 * S, true},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct agent_entry entry = {
+            .beat_sequence = rows[i].sequence,
+            .beat_ns = now_ns - rows[i].age_ns,
+            .parts[END] = {.length = rows[i].end_length, .time_ns = now_ns - rows[i].end_age_ns}};
+        int64_t at_ns = 0;
+        if (agent_is_missed(&entry, &with_end, now_ns, &at_ns) != rows[i].is_missed) {
+            fail_msg("%s", rows[i].name);
+        }
+        assert_int_equal(at_ns, entry.beat_ns + 15 * S);
+    }
+}
+
 static void test_a_full_page_keeps_the_first_names(void **state) {
     (void)state;
     static const struct {
@@ -149,6 +190,7 @@ static void test_a_page_that_finds_no_memory_is_an_error(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_state_is_the_age_of_the_last_beat),
+        cmocka_unit_test(test_an_agent_is_missed_if_it_is_lost_and_was_not_told_to_end),
         cmocka_unit_test(test_a_full_page_keeps_the_first_names),
         cmocka_unit_test(test_a_page_is_bounded_in_bytes),
         cmocka_unit_test(test_of_each_part_the_last_message_counts),

@@ -25,6 +25,7 @@
 #include "fact_consumers.h"
 #include "listen_address.h"
 #include "log.h"
+#include "loss_keeper.h"
 #include "nats_version.h"
 #include "waiters.h"
 #include "webhooks.h"
@@ -43,7 +44,7 @@ enum {
     DRAIN_LAST_MS = 1000, /* before its end: what waits for NATS or an ack is answered */
     IN_FLIGHT_BYTES_MAX = 64 << 20,
     FACT_DAYS_MAX = 90, /* of messages that operators' streams keep longer, or without a limit */
-    BUCKETS_MAX = 3,    /* per protocol: of facts, halts and reviews */
+    BUCKETS_MAX = 4,    /* per protocol: of facts, halts, reviews and lost agents */
 };
 
 struct bucket {
@@ -189,10 +190,15 @@ static void list_buckets(struct worker *worker, const struct channel *channel, s
     const struct jetstream_stream halts = {.bucket_days = JETSTREAM_BUCKET_FOR_EVER,
                                            .needs = channel->stream};
     struct jetstream_stream reviews = facts;
+    struct jetstream_stream losses = facts;
     reviews.without = REVIEWS_WITHOUT;
+    losses.without = LOSSES_WITHOUT;
     list_bucket(worker, channel->fact_bucket, facts, count);
     list_bucket(worker, channel->halt_bucket, halts, count);
     list_bucket(worker, channel->review_bucket, reviews, count);
+    if (worker_tasks_keep_losses(worker->options.webhooks, channel->protocol)) {
+        list_bucket(worker, channel->loss_bucket, losses, count);
+    }
 }
 
 /* The streams of all channels, and the buckets of their protocols. */

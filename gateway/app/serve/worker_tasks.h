@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* What one worker of the process does for tasks without being asked: it ends those whose attempts
- * are used up, and stores the moments that webhooks want. */
+/* What one worker of the process does without being asked: it ends tasks whose attempts are used
+ * up, and stores the moments of tasks, and the losses of agents, that webhooks want. */
 
 #include "gateway.h"
 
 struct board;
+struct loss_keeper;
 struct moment_keeper;
 struct moments;
 struct task_ender;
@@ -15,6 +16,7 @@ struct webhook_file;
 struct worker_tasks {
     struct task_ender **enders;     /* one per protocol; NULL for none */
     struct moment_keeper **keepers; /* likewise */
+    struct loss_keeper **losses;    /* likewise */
 };
 
 struct worker_tasks_options {
@@ -26,6 +28,10 @@ struct worker_tasks_options {
 
 /* Whether a webhook wants moments of some protocol. */
 bool worker_tasks_keep_moments(const struct webhook_file *webhooks);
+
+/* Whether a webhook wants to be told of agents of this protocol that are lost. */
+bool worker_tasks_keep_losses(const struct webhook_file *webhooks,
+                              const struct parley_protocol *protocol);
 
 /* Owns: borrows what the options point to.  Returns: PARLEY_E_MEMORY; what was made is destroyed in
  * any case. */

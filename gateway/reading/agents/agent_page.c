@@ -113,7 +113,7 @@ static enum parley_status replace(struct agent_page *page, struct agent_entry *e
     page->bytes += news->text.length - part->length;
     entry->size_bytes += news->text.length - part->length;
     free(part->text);
-    *part = (struct agent_part){news->sequence, news->text.length, text};
+    *part = (struct agent_part){news->sequence, news->text.length, text, news->time_ns};
     return PARLEY_OK;
 }
 
@@ -154,6 +154,26 @@ enum agent_state agent_state_of(const struct agent_entry *entry, const struct pa
         return AGENT_LOST;
     }
     return age > INT64_C(1000000000) * agents->alive_seconds ? AGENT_LATE : AGENT_ALIVE;
+}
+
+static bool was_told_to_end(const struct agent_entry *entry, const struct parley_agents *agents,
+                            int64_t late_ns) {
+    for (size_t i = 0; agents->sources[i].subject != NULL; i++) {
+        const struct agent_part *part = &entry->parts[agents->sources[i].part];
+        if (agents->sources[i].is_end && part->length > 0 &&
+            entry->beat_ns <= part->time_ns + late_ns) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool agent_is_missed(const struct agent_entry *entry, const struct parley_agents *agents,
+                     int64_t now_ns, int64_t *out_at_ns) {
+    const int64_t late_ns = INT64_C(1000000000) * agents->late_seconds;
+    *out_at_ns = entry->beat_ns + late_ns;
+    return entry->beat_sequence != 0 && agent_state_of(entry, agents, now_ns) == AGENT_LOST &&
+           !was_told_to_end(entry, agents, late_ns);
 }
 
 void agent_time_text(int64_t time_ns, char out[AGENT_TIME_SIZE]) {

@@ -17,7 +17,8 @@ extern const char *const agent_state_names[]; /* ends with NULL */
 struct agent_part {
     uint64_t sequence; /* of its message; 0: there is none */
     size_t length;
-    char *text; /* members, each with a comma in front */
+    char *text;      /* members, each with a comma in front */
+    int64_t time_ns; /* when its message was stored, Unix time */
 };
 
 struct agent_entry {
@@ -59,6 +60,11 @@ enum parley_status agent_page_note(struct agent_page *page,
 /* By the time of its beat. */
 enum agent_state agent_state_of(const struct agent_entry *entry, const struct parley_agents *agents,
                                 int64_t now_ns);
+/* Whether it is lost without having been told to end. One that beats longer than an agent may be
+ * late after it was told lives on; one without a beat was never there.  `out_at_ns`: when its last
+ * beat became too old, or becomes so. */
+bool agent_is_missed(const struct agent_entry *entry, const struct parley_agents *agents,
+                     int64_t now_ns, int64_t *out_at_ns);
 /* Appends the agent as a JSON object. */
 void agent_entry_write(const struct agent_entry *entry, const struct parley_agents *agents,
                        int64_t now_ns, struct parley_buffer *out);

@@ -311,7 +311,8 @@ enum parley_status agent_reader_open(const struct agent_reader_options *options,
     enum parley_status status = PARLEY_OK;
     for (unsigned i = 0; status == PARLEY_OK && agents_of(reader)->sources[i].subject != NULL;
          i++) {
-        status = open_feed(reader, i);
+        const bool is_of_life = i == 0 || agents_of(reader)->sources[i].is_end;
+        status = is_of_life || !options->is_of_lives ? open_feed(reader, i) : PARLEY_OK;
     }
     if (status != PARLEY_OK) {
         agent_reader_close(reader);

@@ -19,8 +19,9 @@ struct agent_reader_options {
     const struct parley_schema *schema;
     struct parley_bytes agent; /* as in subjects; data NULL: all agents */
     const char *value;         /* for parley_agents.matches; NULL: every agent matches */
-    const char *own; /* the only agent whose private messages may be shown; NULL: those of all */
-    int64_t now_ns;  /* Unix time */
+    const char *own;  /* the only agent whose private messages may be shown; NULL: those of all */
+    bool is_of_lives; /* only beats, and sources that are is_end, are read */
+    int64_t now_ns;   /* Unix time */
     const struct parley_log_gaps *missing; /* in the agent's log; NULL: not known */
     /* The report of a message.  Owns: borrowed for the call. */
     enum parley_status (*note)(void *context, const struct agent_news *news);
