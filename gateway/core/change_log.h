@@ -111,7 +111,7 @@ enum change_taken {
     CHANGE_NONE,
     CHANGE_ITEM,
     CHANGE_GONE,
-    CHANGE_LOST, /* too much was removed since, or the list began again: place it anew */
+    CHANGE_LOST, /* too much was removed since, or the list began again: place it again */
 };
 /* Takes what comes next.  Owns: borrowed, until the lock is given back. */
 enum change_taken change_cursor_take(struct change_log *log, struct change_cursor *cursor,

@@ -179,7 +179,7 @@ static void write_item(struct page *page, const struct index_duties_row *row, bo
 
 /* ---- acks ---- */
 
-/* Whoever is bound to an agent sees what that agent asks and is asked. */
+/* A request that is bound to an agent sees what that agent asks and is asked. */
 static bool is_own(const struct page *page, const struct index_message *message,
                    struct parley_bytes recipient) {
     const char *own = question_of(page)->own;
@@ -263,7 +263,7 @@ static bool has_name(const struct parley_bytes *names, size_t count, struct parl
 }
 
 /* Whether the message may be for the agent, which needs no thread to be read: it names it, or names
- * nobody and asks. */
+ * no agent and asks. */
 static bool may_be_for(struct page *page, const struct index_duties_row *row,
                        struct parley_bytes agent) {
     struct parley_bytes names[DUTY_NAMES_MAX];

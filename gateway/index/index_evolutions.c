@@ -135,7 +135,7 @@ static int64_t find_backup(struct walk *walk, struct parley_bytes id, int64_t ke
     return pos;
 }
 
-/* Backups are private: whoever may not see another's does not learn whether it is there. */
+/* Backups are private: who may not see another's does not learn whether it is there. */
 static bool may_see_backups(const struct walk *walk) {
     const char *own = walk->asking->question->own;
     return own == NULL || strcmp(own, walk->agent) == 0;

@@ -414,7 +414,7 @@ static bool check_after(const struct question *question, struct http_request *re
     return false;
 }
 
-/* Whoever is bound to an agent asks for that one.  Returns: false: it is answered. */
+/* A request that is bound to an agent asks for that one.  Returns: false: it is answered. */
 static bool check_agent(struct question *question, struct http_request *request) {
     struct index_question *asked = &question->asked;
     const char **agent = &asked->values[INDEX_AGENT];

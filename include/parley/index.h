@@ -45,8 +45,8 @@ enum parley_index_part {
 /* How messages of a protocol are acknowledged, for lists of who still must. */
 struct parley_index_acks {
     unsigned relation; /* of an acknowledgement to the message whose id it names */
-    /* Bit I: of messages of types[I] that name no receiver nobody knows who will read them: the
-     * first acknowledgement of another is enough. */
+    /* Bit I: it is not known who will read messages of types[I] that name no receiver: the first
+     * acknowledgement of another is enough. */
     uint32_t opening_types;
     const char *const *statuses;  /* the lowest first; NULL ends them */
     const char *subject, *status; /* the members of an entry that have them, or begin so */

@@ -66,7 +66,7 @@ void parley_index_add_text(struct parley_index_entry *entry, const char *name,
     parley_buffer_finish(&json);
 }
 
-/* A character for private use is a word to whoever splits texts into words, and one that no text
+/* A character for private use is a word to all that split texts into words, and one that no text
  * has by accident. */
 void parley_index_add_words(struct parley_index_entry *entry, struct parley_bytes text) {
     static const struct parley_bytes border = {" \xEE\x80\x80 ", 5};

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Steps over a value in which nobody is interested, at a third of what reporting it costs. Pure. */
+/* Steps over a value that is not needed, at a third of what reporting it costs. Pure. */
 
 #include <stddef.h>
 

@@ -270,7 +270,7 @@ const struct operation operation_acks =
 
 const struct operation operation_inbox =
     VIEW("inbox", "inbox", "What was sent to an agent, and what of it the agent has acknowledged",
-         "The messages that name the agent, and those that name nobody and ask it for an "
+         "The messages that name the agent, and those to no agent that ask it for an "
          "acknowledgement, in the order in which they were stored. A token of an agent sees that "
          "agent's only.",
          "A page of messages.", "InboxList", "InboxLine");

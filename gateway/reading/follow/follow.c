@@ -96,7 +96,7 @@ static void on_quiet(struct reactor_timer *timer) {
 
 /* ---- bytes ---- */
 
-/* It looks further in the next turn, or when all is looked at anew. */
+/* It looks further in the next turn, or when all is looked at again. */
 static void look_later(struct follow_reader *reader, enum follow_found found) {
     struct reactor *reactor = reader->follows->reactor;
     if (found == FOLLOW_MORE) {

@@ -91,7 +91,7 @@ static void write_reason(struct follow_reader *reader, const char *type, const c
     parley_buffer_finish(&data);
 }
 
-/* The id of an event about an item is the same whoever gets it, unless time alone made it. */
+/* The id of an event about an item is the same for all readers, unless time alone made it. */
 static void write_about(struct follow_reader *reader, const char *type, uint64_t version,
                         struct parley_bytes data) {
     char id[ID_MAX], swept[32] = "";

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* See stream_approvals.h. Whoever may publish to the lane of announcements can write one. So first
+/* See stream_approvals.h. All who may publish to the lane of announcements can write one. So first
  * the key of the decision is read: it must approve, and name this announcement by its id. A copy of
  * the announcement has that id too; but a second key says where the true one is stored, as soon as
  * that is known (a moment after it is stored, or never, if the gateway died in between).
@@ -87,7 +87,7 @@ static void drop(struct stream_approved *approved) {
     free(approved);
 }
 
-/* The one that nobody wanted for longest, of those that may be dropped. */
+/* The one that was last asked for the longest ago, of those that may be dropped. */
 static struct stream_approved *find_known(const struct stream_approvals *approvals) {
     struct stream_approved *approved = TAILQ_FIRST(&approvals->list);
     while (approved != NULL &&
