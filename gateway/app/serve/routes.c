@@ -44,6 +44,7 @@ struct variable {
     /* ""; cut if they are too long. `id`: of the object below `name`. */
     char protocol_name[NAME_SIZE], name[NAME_SIZE], id[NAME_SIZE];
     enum describe_page page; /* of serve_page */
+    const char *view;        /* of serve_view: the name in its operation */
 };
 
 typedef void serve_fn(struct services *services, struct http_request *request,
@@ -55,66 +56,17 @@ static void serve_messages(struct services *services, struct http_request *reque
 }
 
 /* A view of the index, of one protocol or of all that the request may read. */
-static void serve_view(struct services *services, struct http_request *request, const char *name,
-                       const struct parley_protocol *protocol) {
-    index_lists_serve(services->index_lists, request, index_view_find(name), protocol,
-                      guard_principal(request)->scopes.read, own_agent(services, request));
-}
-
-static void serve_message_list(struct services *services, struct http_request *request,
-                               const struct variable *variable) {
-    serve_view(services, request, "messages", variable->protocol);
+static void serve_view(struct services *services, struct http_request *request,
+                       const struct variable *variable) {
+    index_lists_serve(services->index_lists, request, index_view_find(variable->view),
+                      variable->protocol, guard_principal(request)->scopes.read,
+                      own_agent(services, request));
 }
 
 static void serve_message(struct services *services, struct http_request *request,
                           const struct variable *variable) {
     index_lists_serve_one(services->index_lists, request, variable->protocol, variable->id,
                           own_agent(services, request));
-}
-
-static void serve_threads(struct services *services, struct http_request *request,
-                          const struct variable *variable) {
-    serve_view(services, request, "threads", variable->protocol);
-}
-
-static void serve_senders(struct services *services, struct http_request *request,
-                          const struct variable *variable) {
-    serve_view(services, request, "senders", variable->protocol);
-}
-
-static void serve_trace(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    serve_view(services, request, "trace", variable->protocol);
-}
-
-static void serve_chain(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    serve_view(services, request, "chain", variable->protocol);
-}
-
-static void serve_sessions(struct services *services, struct http_request *request,
-                           const struct variable *variable) {
-    serve_view(services, request, "sessions", variable->protocol);
-}
-
-static void serve_contexts(struct services *services, struct http_request *request,
-                           const struct variable *variable) {
-    serve_view(services, request, "contexts", variable->protocol);
-}
-
-static void serve_evolutions(struct services *services, struct http_request *request,
-                             const struct variable *variable) {
-    serve_view(services, request, "evolutions", variable->protocol);
-}
-
-static void serve_acks(struct services *services, struct http_request *request,
-                       const struct variable *variable) {
-    serve_view(services, request, "acks", variable->protocol);
-}
-
-static void serve_inbox(struct services *services, struct http_request *request,
-                        const struct variable *variable) {
-    serve_view(services, request, "inbox", variable->protocol);
 }
 
 static void serve_validate(struct services *services, struct http_request *request,
@@ -363,8 +315,7 @@ struct route {
  * asked of every request, looks no further. */
 static const struct route routes[] = {
     ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages, .stay = ROUTE_MAY_WAIT,
-          .get = serve_message_list, .get_need = GUARD_READ,
-          .get_operation = &operation_message_list),
+          .get = serve_view, .get_need = GUARD_READ, .get_operation = &operation_message_list),
     ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
@@ -380,15 +331,15 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/validate", SEND, validate, .post = serve_validate),
     ROUTE("/v1/{protocol}/convert", SEND, convert, .post = serve_convert),
     ROUTE("/v1/{protocol}/messages/{id}", READ, message, .get = serve_message, .is_json = true),
-    ROUTE("/v1/{protocol}/threads", READ, threads, .get = serve_threads),
-    ROUTE("/v1/{protocol}/senders", READ, senders, .get = serve_senders),
-    ROUTE("/v1/{protocol}/chain", READ, chain, .get = serve_chain),
-    ROUTE("/v1/{protocol}/sessions", READ, sessions, .get = serve_sessions),
-    ROUTE("/v1/{protocol}/contexts", READ, contexts, .get = serve_contexts),
-    ROUTE("/v1/{protocol}/evolutions", READ, evolutions, .get = serve_evolutions),
-    ROUTE("/v1/{protocol}/acks", READ, acks, .get = serve_acks),
-    ROUTE("/v1/{protocol}/inbox", READ, inbox, .get = serve_inbox),
-    ROUTE("/v1/trace", READ_ANY, trace, .get = serve_trace),
+    ROUTE("/v1/{protocol}/threads", READ, threads, .get = serve_view),
+    ROUTE("/v1/{protocol}/senders", READ, senders, .get = serve_view),
+    ROUTE("/v1/{protocol}/chain", READ, chain, .get = serve_view),
+    ROUTE("/v1/{protocol}/sessions", READ, sessions, .get = serve_view),
+    ROUTE("/v1/{protocol}/contexts", READ, contexts, .get = serve_view),
+    ROUTE("/v1/{protocol}/evolutions", READ, evolutions, .get = serve_view),
+    ROUTE("/v1/{protocol}/acks", READ, acks, .get = serve_view),
+    ROUTE("/v1/{protocol}/inbox", READ, inbox, .get = serve_view),
+    ROUTE("/v1/trace", READ_ANY, trace, .get = serve_view),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints", READ, checkpoints, .get = serve_checkpoints,
@@ -451,6 +402,10 @@ bool gateway_route(size_t index, struct contract_route *out) {
                                    .has_get = route->get != NULL,
                                    .has_post = route->post != NULL};
     return true;
+}
+
+static const struct operation *operation_of_get(const struct route *route) {
+    return route->get_operation != NULL ? route->get_operation : route->operation;
 }
 
 static void copy_segment(char out[NAME_SIZE], struct parley_bytes segment) {
@@ -601,6 +556,7 @@ void gateway_begin(void *context, struct http_request *request) {
         struct variable variable;
         read_variable(routes[i].path, path, &variable);
         variable.page = routes[i].page;
+        variable.view = operation_of_get(&routes[i])->view;
         http_request_note(request, HTTP_NOTE_ROUTE, (unsigned char)(i + 1));
         if (variable.protocol == NULL && strstr(routes[i].path, "{protocol}") != NULL) {
             refuse_protocol(request, variable.protocol_name);
