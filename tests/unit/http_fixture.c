@@ -12,6 +12,7 @@
 #include "http_fixture.h"
 
 #include "commit.h"
+#include "http_head.h"
 #include "http_inner.h"
 
 #include <arpa/inet.h>
@@ -480,9 +481,9 @@ static void refuse(struct http_request *request, unsigned status, const char *de
     http_respond(request, status, "application/problem+json", parley_bytes_of(detail));
 }
 
-static bool stays_open(const char *method, const char *path, bool waits) {
-    (void)method;
-    return waits || strcmp(path, "/ticks") == 0 || strcmp(path, "/live-ticks") == 0;
+static bool stays_open(const struct http_head *head) {
+    return head->wait_s > 0 || strcmp(head->path, "/ticks") == 0 ||
+           strcmp(head->path, "/live-ticks") == 0;
 }
 
 static void count_turn(struct reactor_turn *turn) {

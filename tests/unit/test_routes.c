@@ -25,6 +25,7 @@
 #include "agents.h"
 #include "halt_gate.h"
 #include "halts.h"
+#include "http_head.h"
 #include "index_lists.h"
 #include "index_view.h"
 #include "reviews.h"
@@ -1252,7 +1253,7 @@ static void test_that_it_lives_is_said_in_json_too(void **state) {
 static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
     (void)state;
     static const struct {
-        const char *method, *path;
+        const char *method, *target;
         bool waits, stays_open;
     } rows[] = {
         {"GET", "/v1/stream", false, true},
@@ -1264,24 +1265,39 @@ static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
         {"POST", "/v1/vlp/validate", true, false},
         {"POST", "/v1/vlp/messages", true, true},
         {"POST", "/v1/vlp/messages", false, false},
+        {"POST", "/v1/vlp/messages?follow=true", false, false}, /* nothing is followed */
         {"GET", "/v1/vlp/messages", true, false},
+        {"GET", "/v1/vlp/messages?follow=true", true, false},
         {"GET", "/v1/nonesuch", true, false},
         {"POST", "/v1/roundtable/tasks/next", false, true},
         {"POST", "/mcp", false, true},
         {"GET", "/mcp", false, false},
         {"GET", "/v1/roundtable/tasks/next", false, false},
-        {"GET", "/v1/roundtable/tasks", true, true}, /* followed */
-        {"GET", "/v1/roundtable/tasks", false, false},
-        {"HEAD", "/v1/roundtable/tasks", true, false},
+        {"GET", "/v1/roundtable/tasks?follow=true", false, true},
+        {"GET", "/v1/roundtable/tasks?from=tim&follow=true", false, true},
+        {"GET", "/v1/roundtable/tasks?follow=false", true, false},
+        {"GET", "/v1/roundtable/tasks?follow", false, false},
+        {"GET", "/v1/roundtable/tasks", true, false}, /* nothing is waited for */
+        {"HEAD", "/v1/roundtable/tasks?follow=true", false, false},
         {"GET", "/v1/supervisor/agents/ada/checkpoints", false, false},
         {"GET", "/v1/supervisor/agents/ada/checkpoints/1", false, true},
         {"GET", "/v1/supervisor/agents/ada/restore", false, true},
     };
+    static const struct http_field waits = {"Prefer", {"wait=9", 6}};
+    struct http_head head;
+    http_head_init(&head);
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
-        if (gateway_stays_open(rows[i].method, rows[i].path, rows[i].waits) != rows[i].stays_open) {
-            fail_msg("%s %s is not %d", rows[i].method, rows[i].path, rows[i].stays_open);
+        const struct http_head_parts parts = {.method = rows[i].method,
+                                              .target = parley_bytes_of(rows[i].target),
+                                              .fields = &waits,
+                                              .field_count = rows[i].waits};
+        assert_int_equal(http_head_make(&head, &parts), PARLEY_OK);
+        assert_null(head.fault);
+        if (gateway_stays_open(&head) != rows[i].stays_open) {
+            fail_msg("%s %s is not %d", rows[i].method, rows[i].target, rows[i].stays_open);
         }
     }
+    http_head_finish(&head);
 }
 
 int main(void) {

@@ -55,8 +55,8 @@ static void begin(void *context, struct http_request *request) {
                   is_vlp ? parley_protocol_find(PARLEY_BYTES("vlp")) : NULL, &rights);
 }
 
-static bool stays_open(const char *method, const char *path, bool waits) {
-    (void)method, (void)path, (void)waits;
+static bool stays_open(const struct http_head *head) {
+    (void)head;
     return true;
 }
 

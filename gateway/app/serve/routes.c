@@ -16,6 +16,7 @@
 #include "describe_pages.h"
 #include "follow.h"
 #include "health.h"
+#include "http_head.h"
 #include "answer_encoding.h"
 #include "negotiate.h"
 #include "problem.h"
@@ -481,7 +482,8 @@ static const char *allowed_methods(const struct route *route) {
 static bool admit_form(struct http_request *request, const struct route *route, bool is_delete) {
     static const char *const offers[] = {"application/json", NULL};
     if (is_delete || !route->is_json ||
-        (route->stay == ROUTE_MAY_FOLLOW && follow_is_asked(request)) ||
+        (route->stay == ROUTE_MAY_FOLLOW &&
+         follow_is_asked(http_request_query(request, "follow"))) ||
         http_request_encoding(request)->protocol != NULL ||
         negotiate(http_request_header(request, "Accept"), offers) >= 0) {
         return true;
@@ -605,18 +607,27 @@ void gateway_over(void *context, const struct http_request *request,
     }
 }
 
-bool gateway_stays_open(const char *method, const char *path, bool waits) {
-    const bool is_get = strcmp(method, "GET") == 0, is_post = strcmp(method, "POST") == 0;
-    const enum route_stay waiting = is_post ? ROUTE_MAY_WAIT : ROUTE_MAY_FOLLOW;
-    const size_t path_length = strlen(path);
-    for (size_t i = 0; i < sizeof routes / sizeof routes[0]; i++) {
-        const struct route *route = &routes[i];
-        if (route->stay == ROUTE_ANSWERS) {
-            return false; /* so do those after it */
-        }
-        const bool is_asked = (is_get && route->get != NULL) || (is_post && route->post != NULL);
-        if ((route->stay == ROUTE_STAYS || (waits && route->stay == waiting)) && is_asked &&
-            matches(route, path, path_length)) {
+/* Whether a request stays open if its path is the route's. */
+static bool may_stay(const struct route *route, const struct http_head *head) {
+    const bool is_get = route->get != NULL && strcmp(head->method, "GET") == 0;
+    const bool is_post = route->post != NULL && strcmp(head->method, "POST") == 0;
+    switch (route->stay) {
+    case ROUTE_STAYS:
+        return is_get || is_post;
+    case ROUTE_MAY_WAIT:
+        return is_post && head->wait_s > 0;
+    case ROUTE_MAY_FOLLOW:
+        return is_get && follow_is_asked(http_head_option(head, "follow"));
+    case ROUTE_ANSWERS:
+        break;
+    }
+    return false;
+}
+
+bool gateway_stays_open(const struct http_head *head) {
+    const size_t path_length = strlen(head->path);
+    for (size_t i = 0; routes[i].stay != ROUTE_ANSWERS; i++) {
+        if (may_stay(&routes[i], head) && matches(&routes[i], head->path, path_length)) {
             return true;
         }
     }

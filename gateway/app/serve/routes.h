@@ -12,9 +12,9 @@ void gateway_begin(void *context, struct http_request *request);
 /* The table of addresses, row by row: for the documents that describe them, and tests. */
 bool gateway_route(size_t index, struct contract_route *out);
 
-/* For http_options.stays_open: whether a request stays open, perhaps for as long as its client
- * likes. */
-bool gateway_stays_open(const char *method, const char *path, bool waits);
+/* For http_options.stays_open: whether the request with this head stays open, perhaps for as long
+ * as its client likes. */
+bool gateway_stays_open(const struct http_head *head);
 
 /* For http_options.over. */
 void gateway_over(void *context, const struct http_request *request,

@@ -25,6 +25,7 @@
 
 struct http_server;
 struct http_request;
+struct http_head;
 struct parley_codec;
 struct parley_protocol;
 struct limits;
@@ -94,10 +95,10 @@ struct http_options {
     /* For compressed answers, of all servers; borrowed. NULL: no answer is compressed. */
     struct coding_quota *codings;
     struct commit_queue *commit; /* http_commit waits in it; borrowed. NULL: no answer waits */
-    /* Whether a request stays open, judged by its whole head: its connection moves to the daemon
-     * for streams with it, and stays there. `waits`: the client is willing to wait
-     * (http_request_wait_s), or asks for `follow=true`.  NULL if no request does. */
-    bool (*stays_open)(const char *method, const char *path, bool waits);
+    /* Whether a request stays open, judged by its whole head (borrowed for the call): its
+     * connection moves to the daemon for streams with it, and stays there.  NULL if no request
+     * does. */
+    bool (*stays_open)(const struct http_head *head);
     /* Answers with `status` a request that is not read further: its head or the framing of its body
      * is ambiguous (400), one of them came too slowly (408) or is too large (413, 414, 431), or the
      * head expects something unsupported (417), compresses the body more than once (415), or is of

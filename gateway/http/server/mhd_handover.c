@@ -16,16 +16,10 @@
 #include <fcntl.h>
 #include <unistd.h>
 
-static bool waits(const struct http_head *head) {
-    const char *follow = http_head_option(head, "follow");
-    return head->wait_s > 0 || (follow != NULL && strcmp(follow, "true") == 0);
-}
-
 bool mhd_handover_begin(struct http_connection *connection) {
     struct http_server *server = connection->daemon->server;
-    const struct http_head *head = &connection->head;
     if (server->options.stays_open == NULL || connection->daemon->kind == HTTP_STREAMS ||
-        !server->options.stays_open(head->method, head->path, waits(head))) {
+        !server->options.stays_open(&connection->head)) {
         return false;
     }
     connection->next_fd = fcntl(connection->watch.fd, F_DUPFD_CLOEXEC, 0);

@@ -31,6 +31,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "http_head.h"
+
 enum {
     ANSWER_MAX = 2048,
     BODY_MAX = 16,
@@ -136,9 +138,8 @@ static void begin(void *context, struct http_request *request) {
     }
 }
 
-static bool stays_open(const char *method, const char *path, bool waits) {
-    (void)method, (void)waits;
-    return strcmp(path, "/stream") == 0;
+static bool stays_open(const struct http_head *head) {
+    return strcmp(head->path, "/stream") == 0;
 }
 
 static void *serve(void *context) {

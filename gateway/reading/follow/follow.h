@@ -64,8 +64,8 @@ struct follow_query {
 /* `value`: of the option `follow`.  Returns: whether it can have that. */
 bool follow_query_set(struct follow_query *query, const char *value);
 
-/* For an address whose answer is JSON alone otherwise: whether its request follows. */
-bool follow_is_asked(const struct http_request *request);
+/* Whether a request with this value of the option `follow` (NULL: without it) follows the list. */
+bool follow_is_asked(const char *value);
 
 /* `guard` NULL: everybody may read.  Owns: borrows all. */
 enum parley_status follows_create(struct reactor *reactor, const struct guard *guard,

@@ -11,7 +11,6 @@ bool follow_query_set(struct follow_query *query, const char *value) {
     return query->is_followed || strcmp(value, "false") == 0;
 }
 
-bool follow_is_asked(const struct http_request *request) {
-    const char *value = http_request_query(request, "follow");
+bool follow_is_asked(const char *value) {
     return value != NULL && strcmp(value, "true") == 0;
 }
