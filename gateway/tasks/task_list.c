@@ -248,8 +248,7 @@ static void follow(struct tasks *tasks, struct listing *listing) {
                    .context = listing,
                    .sweep_ms = listing->filter.is_overdue ? SWEEP_MS : 0},
         .absence = "The tasks are still being read from NATS. Ask again later."};
-    follows_serve(streams_follows(tasks->streams), gateway->limits, listing->request,
-                  &listing->follow, &options);
+    follows_serve(tasks->follows, gateway->limits, listing->request, &listing->follow, &options);
 }
 
 /* ---- requests ---- */

@@ -7,7 +7,7 @@
 #include "board.h"
 #include "gateway.h"
 
-struct streams;
+struct follows;
 struct waiters;
 
 /* Serves tasks on one reactor.  Owns: borrows all objects that it points to, which must outlive it.
@@ -16,7 +16,7 @@ struct tasks {
     struct gateway *gateway;         /* through which work is claimed */
     struct board *const *boards;     /* one per protocol, shared; NULL if it has no work */
     struct waiters *waiters;         /* of requests that wait for work */
-    struct streams *streams;         /* whose follows serve lists that are followed */
+    struct follows *follows;         /* of lists that are followed */
     struct request_slots slots;      /* of those for lists; zeroed at first */
     struct request_slots many_slots; /* of those that change many; likewise */
 };

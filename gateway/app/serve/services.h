@@ -14,6 +14,8 @@
 #include "mcp.h"
 #include "tasks.h"
 
+struct follows;
+
 struct services {
     struct gateway gateway; /* messages */
     struct checkpoints checkpoints;
@@ -21,6 +23,7 @@ struct services {
     struct tasks tasks;
     struct mcp mcp;
     struct streams *streams;
+    struct follows *follows;
     struct agents *agents;
     struct index_lists *index_lists;
     const struct index_keeper *index_keeper; /* shared; NULL: no index is kept */

@@ -23,6 +23,7 @@
 #include "channel.h"
 #include "commit.h"
 #include "fact_consumers.h"
+#include "follow.h"
 #include "listen_address.h"
 #include "log.h"
 #include "loss_keeper.h"
@@ -434,6 +435,8 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
                               gateway->schemas, gateway->configuration, &worker->services.streams));
     streams_tell(worker->services.streams, worker->options.moments);
+    PARLEY_TRY(follows_create(gateway->reactor, gateway->guard, gateway->configuration,
+                              &worker->services.follows));
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &worker->services.checkpoints,
                              &worker->services.agents));
@@ -454,7 +457,7 @@ static enum parley_status build(struct worker *worker) {
     worker->services.index_keeper = worker->options.index_keeper;
     PARLEY_TRY(create_webhooks(worker));
     worker->services.tasks.gateway = gateway;
-    worker->services.tasks.streams = worker->services.streams;
+    worker->services.tasks.follows = worker->services.follows;
     worker->services.mcp = (struct mcp){.gateway = gateway, .version = PARLEY_VERSION};
     PARLEY_TRY(waiters_create(gateway->reactor, PARKED_MAX, &worker->services.tasks.waiters));
     PARLEY_TRY(create_tasks(worker));
@@ -490,6 +493,7 @@ static void take_apart(struct worker *worker) {
     commit_queue_destroy(gateway->commit);
     guard_destroy(gateway->guard);
     streams_destroy(worker->services.streams);
+    follows_destroy(worker->services.follows);
     agents_destroy(worker->services.agents);
     worker_tasks_stop(&worker->tasks);
     end_boards(worker);
@@ -590,12 +594,18 @@ enum parley_status worker_create(const struct worker_options *options,
 
 /* ---- tokens ---- */
 
+/* Answers that stay open end, soon, if their senders may no longer read them. */
+static void access_changed(struct worker *worker) {
+    streams_access_changed(worker->services.streams);
+    follows_access_changed(worker->services.follows);
+}
+
 static void take_tokens(void *context) {
     struct worker *worker = context;
     struct tokens *tokens = atomic_exchange(&worker->next_tokens, NULL);
     if (tokens != NULL) { /* not taken yet, though posted twice */
         guard_set_tokens(worker->services.gateway.guard, tokens);
-        streams_access_changed(worker->services.streams);
+        access_changed(worker);
     }
 }
 
@@ -609,7 +619,7 @@ static void take_jwks(void *context) {
     struct jwks *jwks = atomic_exchange(&worker->next_jwks, NULL);
     if (jwks != NULL) {
         guard_set_jwks(worker->services.gateway.guard, jwks, &worker->jwt_rules);
-        streams_access_changed(worker->services.streams);
+        access_changed(worker);
     }
 }
 
@@ -628,7 +638,7 @@ static void take_configuration(void *context) {
         worker->configuration = *next;
         http_server_bound_bodies(worker->services.http, next->body_max_bytes,
                                  (size_t)next->body_rate_bytes);
-        streams_access_changed(worker->services.streams);
+        access_changed(worker);
         free(next);
     }
 }
@@ -687,6 +697,7 @@ static void begin_drain(void *context) {
     worker->drain_deadline_ms += reactor_now_ms(gateway->reactor);
     http_server_drain(worker->services.http);
     streams_drain(worker->services.streams);
+    follows_drain(worker->services.follows);
     waiters_drain(worker->services.tasks.waiters);
     replies_drain(gateway->replies);
     for (size_t i = 0; i < parley_protocol_count(); i++) {

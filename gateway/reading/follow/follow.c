@@ -12,6 +12,7 @@
 #include <string.h>
 
 #include "follow_reader.h"
+#include "open_answer.h"
 #include "problem.h"
 #include "stream_format.h"
 #include "tally.h"
@@ -21,8 +22,6 @@ enum {
     QUIET_MS = 15000,   /* without a byte: a keepalive */
     MOVED_PRECISION_MS = 500,
 };
-
-#define DRAINING "The server is shutting down. Connect again later, or to another server."
 
 TAILQ_HEAD(follow_readers, follow_reader);
 
@@ -216,7 +215,7 @@ static void begin_to_flow(struct follow_reader *reader) {
                                                   .agent = reader->agent,
                                                   .end = on_objection};
     stream_access_add(&follows->access, &reader->access);
-    streams_add_headers(reader->request);
+    open_answer_add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, read_events);
 }
 
@@ -270,7 +269,7 @@ static void request_ended(void *state, struct http_request *request) {
     struct follow_reader *reader = state;
     (void)request;
     if (reader->follows->is_draining) {
-        refuse(reader, PROBLEM_DRAINING, DRAINING);
+        refuse(reader, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
         return;
     }
     reader->phase = FOLLOW_WAITS;
@@ -343,18 +342,11 @@ static struct follow_reader *create(struct follows *follows, struct http_request
 }
 
 /* Returns: false when it has answered. */
-static bool admit(const struct follows *follows, struct http_request *request,
-                  const struct stream_format *form) {
+static bool is_serving(const struct follows *follows, struct http_request *request) {
     if (follows->is_draining) {
-        problem_respond(request, PROBLEM_DRAINING, DRAINING);
-        return false;
+        problem_respond(request, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
     }
-    if (strcmp(http_request_method(request), "HEAD") == 0) {
-        streams_add_headers(request);
-        http_respond_stream(request, 200, form->media_type, streams_read_nothing);
-        return false;
-    }
-    return true;
+    return !follows->is_draining;
 }
 
 void follows_serve(struct follows *follows, const struct limits *limits,
@@ -367,7 +359,8 @@ void follows_serve(struct follows *follows, const struct limits *limits,
     struct follow_reader *reader = NULL;
     if (stream_format_choose(request, NULL, &form) &&
         read_token(request, query, options->name, &token, &has_token) &&
-        admit(follows, request, &form) && streams_open_for_sender(limits, request, &opening)) {
+        is_serving(follows, request) &&
+        open_answer_admit(limits, request, form.media_type, &opening)) {
         reader = create(follows, request, options, &form);
         if (reader == NULL) {
             tally_leave(opening);
@@ -428,7 +421,7 @@ void follows_drain(struct follows *follows) {
              reader = next) {
             next = TAILQ_NEXT(reader, link);
             if (reader->phase == FOLLOW_WAITS) {
-                refuse(reader, PROBLEM_DRAINING, DRAINING);
+                refuse(reader, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
             } else {
                 end(reader, "draining");
             }

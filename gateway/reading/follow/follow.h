@@ -9,10 +9,11 @@
  * Threads: that of the reactor. */
 
 #include "change_log.h"
+#include "http.h"
 #include "stream_access.h"
-#include "streams.h"
 
 struct follows;
+struct limits;
 
 /* A list. With its lock, all of it. */
 struct follow_ops {
@@ -80,7 +81,7 @@ void follows_serve(struct follows *follows, const struct limits *limits,
                    struct http_request *request, const struct follow_query *query,
                    const struct follow_options *options);
 
-/* As streams_access_changed and streams_drain. */
+/* As streams_access_changed and streams_drain (streams.h). */
 void follows_access_changed(struct follows *follows);
 void follows_drain(struct follows *follows);
 /* How many there are. */

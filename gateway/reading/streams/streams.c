@@ -19,6 +19,7 @@
  *   stream_cursor  a reader's place in one stream: in the ring, or behind it with its own feed
  *   stream_reader  events to bytes
  *   stream_access  whether its sender may still read
+ *   open_answer    what these answers share with those that follow a list
  *
  * It deliberately keeps nothing that would have to survive: where a reader was, its resume token
  * says. */
@@ -26,17 +27,15 @@
 #include "streams.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "follow.h"
+#include "open_answer.h"
 #include "problem.h"
-#include "limit_sender.h"
 #include "stream_access.h"
 #include "stream_format.h"
 #include "stream_reader.h"
 #include "stream_request.h"
+#include "tally.h"
 
 enum {
     QUIET_MS = 15000, /* without a byte: a keepalive, or 503 for a reader that cannot start */
@@ -58,7 +57,6 @@ struct streams {
     struct moments_listener listener;
     struct reactor_timer timer;  /* armed while there are readers */
     struct stream_access access; /* of those that have been answered */
-    struct follows *follows;
     bool is_draining;
     struct stream_pool pool;
     size_t hub_count;
@@ -117,12 +115,6 @@ static void timer_fired(struct reactor_timer *timer) {
 
 /* ---- readers ---- */
 
-void streams_add_headers(struct http_request *request) {
-    http_header(request, "Cache-Control", "no-cache, no-store");
-    http_header(request, "X-Accel-Buffering", "no"); /* nginx would hold events back */
-    http_compress(request);
-}
-
 static void reader_refused(struct stream_access_entry *entry, const char *reason) {
     stream_reader_end(OWNER_OF(entry, struct stream_reader, access), reason);
 }
@@ -137,7 +129,7 @@ static void reader_ready(struct stream_reader *reader) {
                                      .agent = reader->query.filters[STREAM_FILTER_READER],
                                      .end = reader_refused};
     stream_access_add(&streams->access, &reader->access);
-    streams_add_headers(reader->request);
+    open_answer_add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, stream_reader_read);
 }
 
@@ -164,8 +156,7 @@ static void request_ended(void *state, struct http_request *request) {
     struct stream_reader *reader = state;
     struct streams *streams = reader->keeper;
     if (streams->is_draining) {
-        refuse(reader, PROBLEM_DRAINING,
-               "The server is shutting down. Connect again later, or to another server.");
+        refuse(reader, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
         return;
     }
     reader->phase = STREAM_STARTING;
@@ -203,20 +194,11 @@ static void request_half_closed(void *state, struct http_request *request) {
 static const struct http_handler handler = {
     .end = request_ended, .half_closed = request_half_closed, .closed = request_closed};
 
-/* NOLINTNEXTLINE(readability-non-const-parameter): sources have this type */
-ssize_t streams_read_nothing(void *state, char *buffer, size_t size) {
-    (void)state;
-    (void)buffer;
-    (void)size;
-    return HTTP_SOURCE_END;
-}
-
 /* ---- requests ---- */
 
 static bool is_serving(struct streams *streams, struct http_request *request) {
     if (streams->is_draining) {
-        problem_respond(request, PROBLEM_DRAINING,
-                        "The server is shutting down. Connect again later, or to another server.");
+        problem_respond(request, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
         return false;
     }
     if (!jetstream_can_read(streams->jetstream)) {
@@ -226,23 +208,6 @@ static bool is_serving(struct streams *streams, struct http_request *request) {
         return false;
     }
     return true;
-}
-
-bool streams_open_for_sender(const struct limits *limits, struct http_request *request,
-                             struct tally_entry **out_opening) {
-    *out_opening = NULL;
-    if (limits == NULL) {
-        return true;
-    }
-    const struct limit_sender sender = limit_sender_of(limits, request);
-    if (limits_open(&limits->streams, &sender, limit_sender_is_loopback(request), out_opening)) {
-        return true;
-    }
-    problem_respond_format(request, PROBLEM_TOO_MANY_STREAMS,
-                           "This sender has %" PRIu64 " streams open (--streams-per-token). Close "
-                           "one of them, or read /v1/stream instead of one stream a protocol.",
-                           limits->streams.max);
-    return false;
 }
 
 static const struct parley_protocol *protocol_of(const struct stream_reading *reading) {
@@ -268,13 +233,8 @@ static void serve(struct streams *streams, const struct limits *limits,
     if (reading->only == NULL) {
         stream_reading_name_left_out(reading, request);
     }
-    if (strcmp(http_request_method(request), "HEAD") == 0) {
-        streams_add_headers(request);
-        http_respond_stream(request, 200, form.media_type, streams_read_nothing);
-        return;
-    }
     struct tally_entry *opening;
-    if (!streams_open_for_sender(limits, request, &opening)) {
+    if (!open_answer_admit(limits, request, form.media_type, &opening)) {
         return;
     }
     struct stream_reader *reader = stream_reader_create(request, &query, &reader_events, streams,
@@ -353,10 +313,6 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
     if (streams == NULL) {
         return PARLEY_E_MEMORY;
     }
-    if (follows_create(reactor, guard, configuration, &streams->follows) != PARLEY_OK) {
-        free(streams);
-        return PARLEY_E_MEMORY;
-    }
     streams->reactor = reactor;
     streams->jetstream = jetstream;
     streams->timer.fire = timer_fired;
@@ -386,7 +342,6 @@ void streams_destroy(struct streams *streams) {
         return;
     }
     assert(TAILQ_EMPTY(&streams->readers));
-    follows_destroy(streams->follows);
     moments_ignore(&streams->listener);
     reactor_timer_clear(streams->reactor, &streams->timer);
     stream_access_finish(&streams->access);
@@ -466,16 +421,10 @@ void streams_moved(struct streams *streams, size_t protocol) {
 
 void streams_access_changed(struct streams *streams) {
     stream_access_changed(&streams->access);
-    follows_access_changed(streams->follows);
-}
-
-struct follows *streams_follows(struct streams *streams) {
-    return streams->follows;
 }
 
 void streams_drain(struct streams *streams) {
     streams->is_draining = true;
-    follows_drain(streams->follows);
     struct stream_reader *next;
     for (struct stream_reader *reader = TAILQ_FIRST(&streams->readers); reader != NULL;
          reader = next) {
@@ -483,8 +432,7 @@ void streams_drain(struct streams *streams) {
         if (reader->phase == STREAM_FLOWING) {
             stream_reader_end(reader, "draining");
         } else if (reader->phase == STREAM_STARTING) {
-            refuse(reader, PROBLEM_DRAINING,
-                   "The server is shutting down. Connect again later, or to another server.");
+            refuse(reader, PROBLEM_DRAINING, OPEN_ANSWER_DRAINING);
         }
     }
 }

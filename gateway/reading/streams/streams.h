@@ -12,9 +12,8 @@
 #include "guard.h"
 #include "http.h"
 #include "jetstream.h"
-#include "sender_limits.h"
 
-struct follows;
+struct limits;
 struct moments;
 struct streams;
 
@@ -28,9 +27,6 @@ enum parley_status streams_create(struct reactor *reactor, struct jetstream *jet
                                   struct streams **out) PARLEY_MUST_CHECK;
 /* Tells readers of moments, too.  Owns: borrowed; outlives the streams. */
 void streams_tell(struct streams *streams, struct moments *moments);
-/* The readers of lists that are followed (follow.h), which live and end with these.  Owns:
- * borrowed. */
-struct follows *streams_follows(struct streams *streams);
 /* After the HTTP servers, whose requests have all been closed, and before the jetstream, with no
  * turn of the reactor in between. */
 void streams_destroy(struct streams *streams);
@@ -75,15 +71,3 @@ void streams_access_changed(struct streams *streams);
 
 /* Ends every open stream with an event parley.end; a new one is answered with 503 draining. */
 void streams_drain(struct streams *streams);
-
-/* ---- shared with other answers that stay open ---- */
-
-struct tally_entry;
-
-/* Whether the request's sender may have one more of them; if not, it is answered.
- * `out_opening`: to be given to tally_leave once it is closed; NULL if it is not counted. */
-bool streams_open_for_sender(const struct limits *limits, struct http_request *request,
-                             struct tally_entry **out_opening);
-void streams_add_headers(struct http_request *request);
-/* The source of an answer to HEAD. */
-ssize_t streams_read_nothing(void *state, char *buffer, size_t size);
