@@ -13,48 +13,23 @@
 
 #include "index_lists.h"
 
-#include <pthread.h>
-#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
-#include <sys/stat.h>
-
-#include <sqlite3.h>
 
 #include "clock_and_ids.h"
 #include "etag.h"
 #include "index_fetch.h"
-#include "index_file.h"
 #include "index_search.h"
 #include "index_values.h"
 #include "negotiate.h"
 #include "problem.h"
 #include "query_options.h"
-#include "worker_pool.h"
 
 enum {
-    THREADS = 2,
-    WAITING_MAX = 64,
     WAIT_MAX_S = 5,
     AGAIN_MS = 50,
     MS_A_SECOND = 1000,
-};
-
-/* A connection, for one thread at a time. */
-struct reader {
-    sqlite3 *file; /* NULL: it is not open */
-    ino_t number;  /* of the file: one that was made again has another */
-    bool is_taken;
-};
-
-struct index_service {
-    const char *folder;
-    bool has_words;
-    struct worker_pool *pool;
-    pthread_mutex_t lock; /* of readers */
-    struct reader readers[THREADS];
-    atomic_uint waiting_count;
 };
 
 struct question {
@@ -84,91 +59,22 @@ struct index_lists {
     LIST_HEAD(, question) questions;
 };
 
-/* ---- files ---- */
-
-static ino_t number_of(const char *folder) {
-    char path[INDEX_PATH_MAX];
-    struct stat about;
-    snprintf(path, sizeof path, "%s/" INDEX_FILE_NAME, folder);
-    return stat(path, &about) == 0 ? about.st_ino : 0;
-}
-
-static struct reader *take_reader(struct index_service *service) {
-    struct reader *reader = service->readers;
-    pthread_mutex_lock(&service->lock);
-    while (reader->is_taken) {
-        reader++; /* there is one for each thread */
-    }
-    reader->is_taken = true;
-    pthread_mutex_unlock(&service->lock);
-    const ino_t number = number_of(service->folder);
-    if (reader->number != number) {
-        sqlite3_close(reader->file);
-        reader->file = number != 0 ? index_file_read(service->folder) : NULL;
-        reader->number = reader->file != NULL ? number : 0;
-    }
-    return reader;
-}
-
-static void give_reader(struct index_service *service, struct reader *reader, bool is_broken) {
-    if (is_broken) {
-        sqlite3_close(reader->file);
-        reader->file = NULL;
-        reader->number = 0;
-    }
-    pthread_mutex_lock(&service->lock);
-    reader->is_taken = false;
-    pthread_mutex_unlock(&service->lock);
-}
+/* ---- the threads' part ---- */
 
 static void work(struct worker_pool_task *task) {
     struct question *question = OWNER_OF(task, struct question, task);
-    struct index_service *service = question->lists->service;
-    struct reader *reader = take_reader(service);
     parley_buffer_clear(&question->out);
     index_places_clear(&question->places);
-    question->answered = reader->file == NULL
-                             ? INDEX_BROKEN
-                             : index_view_answer(reader->file, &question->asked, &question->out,
-                                                 &question->places, question->progress);
-    give_reader(service, reader, question->answered == INDEX_BROKEN);
-}
-
-enum parley_status index_service_create(const char *folder, bool has_words,
-                                        struct index_service **out) {
-    struct index_service *service = calloc(1, sizeof *service);
-    if (service == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    service->folder = folder;
-    service->has_words = has_words;
-    pthread_mutex_init(&service->lock, NULL);
-    const enum parley_status status = worker_pool_create(THREADS, &service->pool);
-    if (status != PARLEY_OK) {
-        index_service_destroy(service);
-        return status;
-    }
-    *out = service;
-    return PARLEY_OK;
-}
-
-void index_service_destroy(struct index_service *service) {
-    if (service == NULL) {
-        return;
-    }
-    worker_pool_destroy(service->pool);
-    for (size_t i = 0; i < THREADS; i++) {
-        sqlite3_close(service->readers[i].file);
-    }
-    pthread_mutex_destroy(&service->lock);
-    free(service);
+    question->answered =
+        index_service_answer(question->lists->service, &question->asked, &question->out,
+                             &question->places, question->progress);
 }
 
 /* ---- the answer ---- */
 
 static void leave(struct index_lists *lists) {
     if (lists->service != NULL) {
-        atomic_fetch_sub(&lists->service->waiting_count, 1);
+        index_service_leave(lists->service);
     }
 }
 
@@ -494,9 +400,7 @@ static const struct http_handler handler = {.closed = request_closed};
 
 /* There is room, or no index. */
 static bool enter(struct index_lists *lists, struct http_request *request) {
-    if (lists->service != NULL &&
-        atomic_fetch_add(&lists->service->waiting_count, 1) >= WAITING_MAX) {
-        leave(lists);
+    if (lists->service != NULL && !index_service_enter(lists->service)) {
         problem_respond(request, PROBLEM_OVERLOADED,
                         "Too many questions wait for the index. Ask again later.");
         return false;
@@ -558,7 +462,7 @@ static struct question *create(struct index_lists *lists, struct http_request *r
                                               .overdue_ms = -1,
                                               .limit = INDEX_LIMIT_DEFAULT,
                                               .has_data = view->has_data};
-    question->asked.has_words = lists->service != NULL && lists->service->has_words;
+    question->asked.has_words = lists->service != NULL && index_service_has_words(lists->service);
     place_protocol(&question->asked, protocol, readable);
     parley_buffer_init(&question->out);
     parley_buffer_init(&question->items);
@@ -662,7 +566,8 @@ enum parley_status index_lists_create(const struct index_lists_options *options,
     enum parley_status status = index_fetcher_init(&lists->fetcher, options->jetstream,
                                                    options->schemas, options->channels);
     if (status == PARLEY_OK && lists->service != NULL) {
-        status = completion_queue_open(lists->service->pool, lists->reactor, &lists->completions);
+        status = completion_queue_open(index_service_pool(lists->service), lists->reactor,
+                                       &lists->completions);
     }
     if (status != PARLEY_OK) {
         index_lists_destroy(lists);

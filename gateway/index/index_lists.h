@@ -1,26 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Serves the views of the index over HTTP. Questions run on two threads of their own, and at most
- * 64 of a process wait for them. */
+/* Serves the views of the index over HTTP. At most 64 questions of a process wait for the threads
+ * of the index_service. */
 
 #include <parley/protocol.h>
 
 #include "channel.h"
 #include "http.h"
-#include "index_view.h"
+#include "index_service.h"
 #include "jetstream.h"
 #include "reactor.h"
 
-struct index_service;
 struct index_lists;
-
-/* What all workers share.  `folder`: borrowed.  `has_words`: as of index_keeper_options.  Owns:
- * returns a new service, which the caller destroys after all index_lists. */
-enum parley_status index_service_create(const char *folder, bool has_words,
-                                        struct index_service **out) PARLEY_MUST_CHECK;
-/* NULL is allowed. */
-void index_service_destroy(struct index_service *service);
 
 struct index_lists_options {
     struct index_service *service; /* NULL: this gateway has no index, and lists are answered so */
