@@ -12,9 +12,7 @@
 #include "kept_message.h"
 #include "offload.h"
 #include "protected_resource.h"
-#include "rejection.h"
 #include "repeats.h"
-#include "reviews.h"
 #include "admin.h"
 #include "agents.h"
 #include "services.h"
@@ -26,7 +24,6 @@
 #include "follow.h"
 #include "listen_address.h"
 #include "log.h"
-#include "loss_keeper.h"
 #include "nats_version.h"
 #include "waiters.h"
 #include "webhooks.h"
@@ -37,6 +34,7 @@
 #include "worker_figures.h"
 #include "worker_halts.h"
 #include "worker_objects.h"
+#include "worker_streams.h"
 
 enum {
     PARKED_MAX = 16384,
@@ -44,22 +42,14 @@ enum {
     DRAIN_POLL_MS = 20,
     DRAIN_LAST_MS = 1000, /* before its end: what waits for NATS or an ack is answered */
     IN_FLIGHT_BYTES_MAX = 64 << 20,
-    FACT_DAYS_MAX = 90, /* of messages that operators' streams keep longer, or without a limit */
-    BUCKETS_MAX = 4,    /* per protocol: of facts, halts, reviews and lost agents */
-};
-
-struct bucket {
-    char stream[FACT_NAME_MAX], subjects[FACT_NAME_MAX];
 };
 
 struct worker {
     struct services services;
     struct worker_options options;
     struct worker_events events;
-    struct http_server *admin;        /* NULL: this worker has none */
-    struct jetstream_stream *streams; /* what must exist in NATS */
-    struct bucket *buckets;           /* BUCKETS_MAX per protocol, for the names of its own */
-    size_t bucket_count;
+    struct http_server *admin; /* NULL: this worker has none */
+    struct worker_streams streams;
     struct fact_consumers **fact_consumers; /* one per protocol; NULL for none */
     struct worker_tasks tasks;
     pthread_t thread;
@@ -74,7 +64,6 @@ struct worker {
     char metadata_url[PROTECTED_RESOURCE_URL_MAX];
     struct worker_figures figures;
     struct worker_halts halts;
-    struct worker_objects objects;
     struct webhooks *webhooks; /* NULL: none */
     struct reactor_timer drain_timer;
     int64_t drain_deadline_ms; /* how long, then when */
@@ -142,24 +131,15 @@ void worker_log_damage(void *context, const char *stream, uint64_t bytes) {
     log_event(LOG_NATS_DAMAGE, LOG_FIELDS(LOG_TEXT("stream", stream), LOG_NUMBER("bytes", bytes)));
 }
 
-/* Logs the kind of a stream that was found for operators, once per process. */
-static void tell_kind(const struct worker *worker, const struct jetstream_place *place) {
-    if (worker->options.number == 0 && place->retention == JETSTREAM_WORK_QUEUE) {
-        log_event(LOG_NATS_QUEUE, LOG_FIELDS(LOG_TEXT("stream", place->stream)));
-    } else if (worker->options.number == 0 && place->retention == JETSTREAM_INTEREST) {
-        log_event(LOG_NATS_INTEREST, LOG_FIELDS(LOG_TEXT("stream", place->stream)));
-    }
-}
-
 static void on_moved(void *context, const struct jetstream_stream *stream,
                      const struct jetstream_place *place) {
     const struct worker *worker = context;
-    if (place != NULL) {
-        tell_kind(worker, place);
+    size_t protocol;
+    if (place != NULL && worker->options.number == 0) { /* it is said once a process */
+        worker_streams_tell_kind(place);
     }
-    const size_t number = (size_t)(stream - worker->streams); /* list_streams: protocols first */
-    if (number < parley_protocol_count()) {
-        streams_moved(worker->services.streams, number);
+    if (worker_streams_find_protocol(&worker->streams, stream, &protocol)) {
+        streams_moved(worker->services.streams, protocol);
     }
 }
 
@@ -169,71 +149,6 @@ static void on_unresponsive(void *context) {
 }
 
 /* ---- putting together ---- */
-
-/* Lists a key-value bucket, whose texts are kept in `worker->buckets`. `name`: NULL: the protocol
- * has none of its kind. */
-static void list_bucket(struct worker *worker, const char *name, struct jetstream_stream kind,
-                        size_t *count) {
-    if (name == NULL) {
-        return;
-    }
-    struct bucket *bucket = &worker->buckets[worker->bucket_count++];
-    fact_stream_name(name, bucket->stream);
-    fact_stream_subjects(name, bucket->subjects);
-    kind.name = bucket->stream;
-    kind.subjects = bucket->subjects;
-    worker->streams[(*count)++] = kind;
-}
-
-static void list_buckets(struct worker *worker, const struct channel *channel, size_t *count) {
-    const struct jetstream_stream facts = {
-        .bucket_days = FACT_DAYS_MAX, .outlives = channel->stream, .needs = channel->stream};
-    const struct jetstream_stream halts = {.bucket_days = JETSTREAM_BUCKET_FOR_EVER,
-                                           .needs = channel->stream};
-    struct jetstream_stream reviews = facts;
-    struct jetstream_stream losses = facts;
-    reviews.without = REVIEWS_WITHOUT;
-    losses.without = LOSSES_WITHOUT;
-    list_bucket(worker, channel->fact_bucket, facts, count);
-    list_bucket(worker, channel->halt_bucket, halts, count);
-    list_bucket(worker, channel->review_bucket, reviews, count);
-    if (worker_tasks_keep_losses(worker->options.webhooks, channel->protocol)) {
-        list_bucket(worker, channel->loss_bucket, losses, count);
-    }
-}
-
-/* The streams of all channels, and the buckets of their protocols. */
-static enum parley_status list_streams(struct worker *worker, size_t *out_count) {
-    const size_t count = parley_protocol_count();
-    const struct channel *channels = worker->options.configuration->channels;
-    /* of each protocol its stream, BUCKETS_MAX buckets and an object store; and the quarantine */
-    worker->streams = calloc((BUCKETS_MAX + 2) * count + 1, sizeof *worker->streams);
-    worker->buckets = calloc(BUCKETS_MAX * count, sizeof *worker->buckets);
-    if (worker->streams == NULL || worker->buckets == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    *out_count = 0;
-    for (size_t i = 0; i < count; i++) {
-        worker->streams[(*out_count)++] =
-            (struct jetstream_stream){.name = channels[i].stream,
-                                      .subjects = channels[i].subjects,
-                                      .families = channels[i].families};
-    }
-    for (size_t i = 0; i < count; i++) {
-        list_buckets(worker, &channels[i], out_count);
-    }
-    PARLEY_TRY(worker_objects_list(&worker->objects, channels, worker->streams, out_count));
-    if (worker->options.configuration->quarantine) {
-        const struct channel *rejected = channel_rejected(channels);
-        worker->streams[(*out_count)++] =
-            (struct jetstream_stream){.name = rejected->stream,
-                                      .subjects = rejected->subjects,
-                                      .days = QUARANTINE_DAYS,
-                                      .bytes_max = QUARANTINE_BYTES_MAX,
-                                      .without = QUARANTINE_WITHOUT};
-    }
-    return PARLEY_OK;
-}
 
 static size_t in_flight_count_max(const struct worker *worker) {
     return (size_t)worker->options.configuration->in_flight_max / worker->options.worker_count + 1;
@@ -247,8 +162,7 @@ static int64_t watch_ms(const struct worker *worker) {
 
 static enum parley_status create_jetstream(struct worker *worker) {
     const struct configuration *configuration = worker->options.configuration;
-    size_t stream_count;
-    PARLEY_TRY(list_streams(worker, &stream_count));
+    PARLEY_TRY(worker_streams_list(&worker->streams, configuration, worker->options.webhooks));
     const struct jetstream_options options = {.bus = {.urls = worker->options.nats_urls,
                                                       .token = worker->options.nats_token,
                                                       .identity = worker->options.nats_identity,
@@ -256,8 +170,8 @@ static enum parley_status create_jetstream(struct worker *worker) {
                                                       .where = worker->options.nats_shown},
                                               .watch_ms = watch_ms(worker),
                                               .store = worker->options.nats_store,
-                                              .streams = worker->streams,
-                                              .stream_count = stream_count,
+                                              .streams = worker->streams.all,
+                                              .stream_count = worker->streams.count,
                                               .replicas = (unsigned)configuration->replicas,
                                               .dedupe_window_ms = configuration->dedupe_window_ms,
                                               .ack_timeout_ms = configuration->ack_timeout_ms,
@@ -513,9 +427,7 @@ static void take_apart(struct worker *worker) {
     repeats_destroy(gateway->repeats);
     parley_buffer_finish(&gateway->payload);
     parley_buffer_finish(&gateway->answer);
-    free(worker->streams);
-    free(worker->buckets);
-    worker_objects_forget(&worker->objects);
+    worker_streams_finish(&worker->streams);
 }
 
 /* Frees objects that the main thread may still give to a worker whose thread has ended. */

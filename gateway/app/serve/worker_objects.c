@@ -6,43 +6,6 @@
 
 #include <parley/objects.h>
 
-struct object_names {
-    char stream[OBJECT_STREAM_MAX], all[OBJECT_STREAM_MAX];
-    char chunks[OBJECT_SUBJECT_MAX], metas[OBJECT_SUBJECT_MAX];
-    const char *subjects[3];
-};
-
-static void write_names(const char *bucket, struct object_names *out) {
-    object_stream_name(bucket, out->stream);
-    object_stream_subjects(bucket, out->all);
-    object_store_subjects(bucket, out->chunks, out->metas);
-    out->subjects[0] = out->chunks;
-    out->subjects[1] = out->metas;
-    out->subjects[2] = NULL;
-}
-
-enum parley_status worker_objects_list(struct worker_objects *objects,
-                                       const struct channel *channels,
-                                       struct jetstream_stream *streams, size_t *count) {
-    objects->names = calloc(parley_protocol_count(), sizeof *objects->names);
-    if (objects->names == NULL) {
-        return PARLEY_E_MEMORY;
-    }
-    for (size_t i = 0; i < parley_protocol_count(); i++) {
-        struct object_names *names = &objects->names[i];
-        if (channels[i].object_bucket != NULL) {
-            write_names(channels[i].object_bucket, names);
-            streams[(*count)++] =
-                (struct jetstream_stream){.name = names->stream,
-                                          .subjects = names->all,
-                                          .object_subjects = names->subjects,
-                                          .needs = channels[i].stream,
-                                          .days = channels[i].protocol->objects->days};
-        }
-    }
-    return PARLEY_OK;
-}
-
 enum parley_status worker_objects_create(struct gateway *gateway, struct object_room *room) {
     gateway->object_stores = calloc(parley_protocol_count(), sizeof(struct object_store *));
     if (gateway->object_stores == NULL) {
@@ -71,10 +34,6 @@ void worker_objects_destroy(struct gateway *gateway) {
     }
     free(gateway->object_stores);
     gateway->object_stores = NULL;
-}
-
-void worker_objects_forget(struct worker_objects *objects) {
-    free(objects->names);
 }
 
 bool worker_objects_are_idle(const struct gateway *gateway) {
