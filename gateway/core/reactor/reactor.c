@@ -177,7 +177,9 @@ enum parley_status reactor_watch_change(struct reactor *reactor, struct reactor_
 }
 
 void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch) {
-    epoll_ctl(reactor->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+    const int failed = epoll_ctl(reactor->epoll_fd, EPOLL_CTL_DEL, watch->fd, NULL);
+    assert(!failed);
+    (void)failed;
     for (int i = 0; i < reactor->event_count; i++) {
         if (reactor->events[i].data.ptr == watch) {
             reactor->events[i].data.ptr = NULL;

@@ -75,7 +75,8 @@ enum parley_status reactor_watch_add(struct reactor *reactor, struct reactor_wat
                                      uint32_t events) PARLEY_MUST_CHECK;
 enum parley_status reactor_watch_change(struct reactor *reactor, struct reactor_watch *watch,
                                         uint32_t events) PARLEY_MUST_CHECK;
-/* watch->ready is not called again, not even for an event of the present turn. */
+/* watch->ready is not called again, not even for an event of the present turn. It is due before
+ * watch->fd is closed: afterwards that may be the number of another thread's. */
 void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch);
 
 /* Replaces the deadline if the timer is armed already. */

@@ -76,13 +76,25 @@ static natsStatus attach(void **data, void *loop, natsConnection *connection, na
     return NATS_OK;
 }
 
-/* The socket is closed later, by close_socket: until then its number is not reused. */
+/* From 3.10 on the socket is closed later, by close_socket. */
 static void note_wishes(struct bus *bus) {
     bus->has_dead_socket = bus->has_dead_socket || (!bus->wants_read && !bus->wants_write);
 }
 
+static void unwatch(struct bus *bus) {
+    if (bus->is_watched) {
+        reactor_watch_remove(bus->reactor, &bus->watch);
+        bus->is_watched = false;
+    }
+}
+
+/* Before 3.10 the library closes the socket as soon as it no longer reads. From then on its number
+ * may be that of another thread's, so it has to be unwatched now. */
 static natsStatus want_read(void *data, bool is_wanted) {
     struct bus *bus = data;
+    if (!is_wanted) {
+        unwatch(bus);
+    }
     bus->is_broken = !is_wanted;
     bus->wants_read = is_wanted;
     note_wishes(bus);
@@ -149,6 +161,7 @@ static void adopt(struct bus *bus) {
         open_later(bus);
         return;
     }
+    bus->is_watched = true;
     bus->is_connected = true;
     bus->can_write = true;
     bus->is_watching_write = false;
@@ -163,7 +176,7 @@ static void adopt(struct bus *bus) {
 }
 
 static void go_away(struct bus *bus) {
-    reactor_watch_remove(bus->reactor, &bus->watch);
+    unwatch(bus);
     reactor_timer_clear(bus->reactor, &bus->pulse);
     bus->is_connected = false;
     bus->backlog_bytes = 0;
@@ -366,7 +379,7 @@ void bus_destroy(struct bus *bus) {
     }
     if (bus->is_connected) {
         natsConnection_ProcessWriteEvent(bus->connection);
-        reactor_watch_remove(bus->reactor, &bus->watch);
+        unwatch(bus);
     }
     forget_connection(bus);
     reactor_timer_clear(bus->reactor, &bus->reopen);

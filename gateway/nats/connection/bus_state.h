@@ -33,6 +33,7 @@ struct bus {
     char *where;
 
     struct reactor_watch watch;
+    bool is_watched;
     struct reactor_turn turn;
     struct reactor_timer reopen;
     struct reactor_timer opener_check;
