@@ -3,7 +3,7 @@
 // the test file ends, however that ends. Only processes started here are ended, and by their id.
 
 import { spawn } from 'node:child_process';
-import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
 import { within } from './poll.mjs';
@@ -11,18 +11,23 @@ import { within } from './poll.mjs';
 const alive = new Set();
 const folders = new Set();
 
-process.on('exit', () => {
+process.on('exit', (code) => {
   for (const program of alive) program.killFamily();
   for (const folder of folders) rmSync(folder, { recursive: true, force: true });
+  endHere(code);
 });
-// All tests are over: what still keeps this process then is named, and does not keep it for ever.
-process.once('beforeExit', () => {
-  const leave = () => {
-    console.error(`Left open by the tests: ${process.getActiveResourcesInfo().join(', ')}`);
-    process.exit();
-  };
-  setTimeout(leave, 30_000).unref();
-});
+
+// Node may stand in its own end for ever, long after the last result is written (tests/e2e/run).
+// The file that run names gets the status, and nothing is left to node.
+function endHere(code) {
+  const file = process.env.PARLEY_E2E_STATUS;
+  if (!file) return;
+  writeFileSync(file, `${code}`);
+  process.kill(process.pid, 'SIGKILL');
+}
+
+// Tests are over, and nothing of theirs is open. What prints the results has had its time by then.
+if (process.env.PARLEY_E2E_STATUS) process.once('beforeExit', () => setTimeout(() => process.exit(), 100));
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) {
   process.once(signal, () => process.exit(1));
 }
