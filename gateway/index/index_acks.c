@@ -5,20 +5,12 @@
 
 #include "index_messages.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 
-#include "index_duties.h"
-#include "index_ledger.h"
+#include "index_page.h"
+#include "reactor.h"
 
 enum { UNMATCHED_MAX = 100 };
-
-/* Who must acknowledge a message. */
-struct recipients {
-    struct parley_bytes names[DUTY_NAMES_MAX]; /* data NULL: anyone */
-    size_t count;
-    bool is_named, is_of_anyone, is_cut;
-};
 
 /* What a recipient has made of a message. */
 struct duty_state {
@@ -27,79 +19,20 @@ struct duty_state {
     bool is_open, is_overdue;
 };
 
-struct page {
-    struct index_duties duties;
-    struct index_cursor from; /* the last message that is done with … */
-    size_t skipped;           /* … and of the next so many recipients */
-    size_t rows_read;
-    bool is_full;
+struct acks {
+    struct index_page page;
     struct parley_buffer unmatched; /* a JSON array's elements */
     size_t unmatched_count;
     bool is_cut;
 };
 
-static bool is_running(const struct page *page) {
-    return page->duties.asking->answered == INDEX_ANSWERED;
-}
-
-static const struct index_question *question_of(const struct page *page) {
+static const struct index_question *question_of(const struct index_page *page) {
     return page->duties.asking->question;
 }
 
-/* ---- the cursor: TIME:SEQUENCE:STREAM, and RECIPIENTS/ before it inside of a message ---- */
+/* ---- what is made of a message ---- */
 
-static bool read_cursor(struct page *page) {
-    const char *text = question_of(page)->values[INDEX_CURSOR];
-    const char *slash = text != NULL ? strchr(text, '/') : NULL;
-    char *end = NULL;
-    if (slash != NULL) {
-        page->skipped = strtoull(text, &end, 10);
-        if (end != slash || page->skipped > DUTY_NAMES_MAX) {
-            return false;
-        }
-        text = slash[1] != '\0' ? slash + 1 : NULL; /* of the first message */
-    }
-    page->from = (struct index_cursor){.stored = question_of(page)->since_ms, .pos = -1};
-    return text == NULL || index_cursor_read(page->duties.asking, text, &page->from);
-}
-
-static const char *write_cursor(struct page *page, char out[INDEX_CURSOR_SIZE]) {
-    char place[INDEX_CURSOR_SIZE] = "";
-    if (!page->is_full) {
-        return NULL;
-    }
-    if (page->from.pos >= 0) {
-        index_cursor_of(page->duties.asking, &page->from, place);
-    }
-    if (page->skipped == 0) {
-        return memcpy(out, place, INDEX_CURSOR_SIZE);
-    }
-    snprintf(out, INDEX_CURSOR_SIZE, "%zu/%.280s", page->skipped, place);
-    return out;
-}
-
-/* ---- who must acknowledge ---- */
-
-static void find_recipients(struct page *page, const struct duty_thread *thread, size_t number,
-                            const struct index_duties_row *row, struct recipients *out) {
-    const struct index_message *message = &row->message;
-    const uint32_t opening = page->duties.acks->opening_types;
-    *out = (struct recipients){.is_cut = thread->is_cut || message->has_more};
-    out->count = index_duties_receivers(&page->duties, message, out->names, &out->is_named);
-    if (out->is_named) {
-        return;
-    }
-    if (number != SIZE_MAX && (message->type >= 32 || (opening >> message->type & 1) == 0)) {
-        out->count = duty_writers(thread, number, out->names, &out->is_cut);
-        out->is_cut = out->is_cut || thread->is_cut;
-    }
-    out->is_of_anyone = out->count == 0;
-    if (out->is_of_anyone) {
-        out->names[out->count++] = (struct parley_bytes){0};
-    }
-}
-
-static struct duty_state state_of(const struct page *page, const struct duty_thread *thread,
+static struct duty_state state_of(const struct index_page *page, const struct duty_thread *thread,
                                   size_t number, const struct index_duties_row *row,
                                   struct parley_bytes recipient) {
     const struct index_question *question = question_of(page);
@@ -121,13 +54,13 @@ static bool is_chosen(enum index_choice choice, bool is) {
 
 /* ---- items ---- */
 
-static void write_place(struct page *page, const char *name, int64_t pos) {
+static void write_place(struct index_page *page, const char *name, int64_t pos) {
     struct parley_buffer *out = page->duties.asking->out;
     parley_buffer_format(out, ",\"%s\":", name);
     index_place_write(page->duties.asking, out, pos);
 }
 
-static void write_acknowledged(struct page *page, const struct duty_ack *ack) {
+static void write_acknowledged(struct index_page *page, const struct duty_ack *ack) {
     struct parley_buffer *out = page->duties.asking->out;
     if (ack == NULL) {
         parley_buffer_text(out, ",\"acknowledged\":null");
@@ -143,7 +76,7 @@ static void write_acknowledged(struct page *page, const struct duty_ack *ack) {
     parley_buffer_char(out, '}');
 }
 
-static void write_state(struct page *page, const struct index_duties_row *row,
+static void write_state(struct index_page *page, const struct index_duties_row *row,
                         const struct duty_state *state) {
     struct parley_buffer *out = page->duties.asking->out;
     write_acknowledged(page, state->acknowledged);
@@ -157,7 +90,7 @@ static void write_state(struct page *page, const struct index_duties_row *row,
                          state->is_overdue ? "true" : "false");
 }
 
-static void write_item(struct page *page, const struct index_duties_row *row, bool is_cut,
+static void write_item(struct index_page *page, const struct index_duties_row *row, bool is_cut,
                        const struct parley_bytes *recipient, const struct duty_state *state) {
     struct index_asking *asking = page->duties.asking;
     struct index_message message = row->message;
@@ -180,7 +113,7 @@ static void write_item(struct page *page, const struct index_duties_row *row, bo
 /* ---- acks ---- */
 
 /* A request that is bound to an agent sees what that agent asks and is asked. */
-static bool is_own(const struct page *page, const struct index_message *message,
+static bool is_own(const struct index_page *page, const struct index_message *message,
                    struct parley_bytes recipient) {
     const char *own = question_of(page)->own;
     return own == NULL || recipient.data == NULL ||
@@ -189,13 +122,13 @@ static bool is_own(const struct page *page, const struct index_message *message,
 }
 
 /* Returns: false: the page is full before the last of them. */
-static bool add_recipients(struct page *page, const struct duty_thread *thread,
+static bool add_recipients(struct index_page *page, const struct duty_thread *thread,
                            const struct index_duties_row *row) {
     struct index_asking *asking = page->duties.asking;
     const struct index_question *question = asking->question;
     const size_t number = duty_number(thread, &row->message.at);
-    struct recipients recipients;
-    find_recipients(page, thread, number, row, &recipients);
+    struct index_recipients recipients;
+    index_duties_recipients(&page->duties, thread, number, row, &recipients);
     for (size_t i = page->skipped; i < recipients.count; i++) {
         const struct parley_bytes name = recipients.names[i];
         const struct duty_state state = state_of(page, thread, number, row, name);
@@ -213,20 +146,20 @@ static bool add_recipients(struct page *page, const struct duty_thread *thread,
     return true;
 }
 
-static void add_unmatched(struct page *page, const struct duty_thread *thread,
+static void add_unmatched(struct acks *acks, const struct duty_thread *thread,
                           const struct index_duties_row *row) {
     const size_t number = duty_number(thread, &row->message.at);
-    struct parley_buffer *out = &page->unmatched;
+    struct parley_buffer *out = &acks->unmatched;
     if (number == SIZE_MAX || thread->messages[number].of != 0 ||
-        !is_own(page, &row->message, PARLEY_BYTES(""))) {
+        !is_own(&acks->page, &row->message, PARLEY_BYTES(""))) {
         return;
     }
-    if (page->unmatched_count == UNMATCHED_MAX) {
-        page->is_cut = true;
+    if (acks->unmatched_count == UNMATCHED_MAX) {
+        acks->is_cut = true;
         return;
     }
-    parley_buffer_text(out, page->unmatched_count++ > 0 ? ",{\"message\":" : "{\"message\":");
-    index_place_write(page->duties.asking, out, row->message.at.pos);
+    parley_buffer_text(out, acks->unmatched_count++ > 0 ? ",{\"message\":" : "{\"message\":");
+    index_place_write(acks->page.duties.asking, out, row->message.at.pos);
     parley_buffer_text(out, ",\"sender\":");
     parley_buffer_json(out, row->message.sender);
     parley_buffer_text(out, ",\"subject\":");
@@ -235,8 +168,8 @@ static void add_unmatched(struct page *page, const struct duty_thread *thread,
 }
 
 /* Returns: false: the page is full before the message is done with. */
-static bool take_for_acks(struct page *page, const struct index_duties_row *row) {
-    const bool is_first = page->rows_read == 1;
+static bool take_for_acks(struct index_page *page, const struct index_duties_row *row) {
+    const bool is_first = index_page_is_first(page);
     if ((row->part & (PARLEY_INDEX_ASKS | PARLEY_INDEX_ACKNOWLEDGES)) == 0 ||
         !index_is_visible(page->duties.asking, &row->message)) {
         return true;
@@ -246,7 +179,7 @@ static bool take_for_acks(struct page *page, const struct index_duties_row *row)
         return false;
     }
     if ((row->part & PARLEY_INDEX_ACKNOWLEDGES) != 0) {
-        add_unmatched(page, thread, row);
+        add_unmatched(OWNER_OF(page, struct acks, page), thread, row);
         return true;
     }
     return add_recipients(page, thread, row);
@@ -264,7 +197,7 @@ static bool has_name(const struct parley_bytes *names, size_t count, struct parl
 
 /* Whether the message may be for the agent, which needs no thread to be read: it names it, or names
  * no agent and asks. */
-static bool may_be_for(struct page *page, const struct index_duties_row *row,
+static bool may_be_for(struct index_page *page, const struct index_duties_row *row,
                        struct parley_bytes agent) {
     struct parley_bytes names[DUTY_NAMES_MAX];
     bool is_named;
@@ -273,21 +206,21 @@ static bool may_be_for(struct page *page, const struct index_duties_row *row,
 }
 
 /* Of a message that may be. */
-static bool is_for(struct page *page, const struct duty_thread *thread, size_t number,
+static bool is_for(struct index_page *page, const struct duty_thread *thread, size_t number,
                    const struct index_duties_row *row, struct parley_bytes agent,
-                   struct recipients *out) {
-    find_recipients(page, thread, number, row, out);
+                   struct index_recipients *out) {
+    index_duties_recipients(&page->duties, thread, number, row, out);
     return (out->is_of_anyone && !parley_bytes_equal(row->message.sender, agent)) ||
            has_name(out->names, out->count, agent);
 }
 
 /* Returns: false: as above. */
-static bool take_for_inbox(struct page *page, const struct index_duties_row *row) {
+static bool take_for_inbox(struct index_page *page, const struct index_duties_row *row) {
     struct index_asking *asking = page->duties.asking;
     const struct index_question *question = asking->question;
     const struct parley_bytes agent = parley_bytes_of(question->values[INDEX_AGENT]);
-    const bool is_first = page->rows_read == 1;
-    struct recipients recipients;
+    const bool is_first = index_page_is_first(page);
+    struct index_recipients recipients;
     if (!index_is_visible(asking, &row->message) || !may_be_for(page, row, agent)) {
         return true;
     }
@@ -313,105 +246,49 @@ static bool take_for_inbox(struct page *page, const struct index_duties_row *row
 
 /* ---- the lists ---- */
 
-/* Rows of one statement, in the order of storage. */
-struct rows {
-    sqlite3_stmt *statement;
-    struct index_duties_row row;
-    bool is_there;
-};
-
-static void step(struct page *page, struct rows *rows) {
-    rows->is_there = index_step(page->duties.asking, rows->statement);
-    if (rows->is_there) {
-        index_duties_row_read(rows->statement, &rows->row);
-    }
-}
-
-static void begin(struct page *page, struct rows *rows, enum index_duty_statement number,
-                  struct parley_bytes text) {
-    sqlite3_stmt *statement = index_duties_prepare(&page->duties, number);
-    char room[INDEX_DIGEST_SIZE], thread[INDEX_TEXT_MAX];
-    const unsigned protocol = question_of(page)->protocol;
-    const struct parley_bytes kept = index_short_text(text, room);
-    rows->statement = statement;
-    sqlite3_bind_int64(statement, 3, protocol);
-    sqlite3_bind_int64(statement, 4, page->from.stored);
-    sqlite3_bind_int64(statement, 5, page->from.pos);
-    if (number == DUTY_PAGE_OF_THREAD) {
-        index_bind_text(statement, 6, index_thread_text(parley_protocols[protocol], kept, thread));
-    } else if (number == DUTY_PAGE_RECEIVED) {
-        sqlite3_bind_int64(statement, 6, index_key(page->duties.asking->secret, kept));
-    }
-    step(page, rows);
-}
-
-typedef bool take_fn(struct page *page, const struct index_duties_row *row);
-
-/* Gives the rows of both, each message once, to `take`, until the page is full. */
-static void walk(struct page *page, struct rows *one, struct rows *other, take_fn *take) {
-    while (is_running(page) && (one->is_there || other->is_there)) {
-        const bool is_one =
-            one->is_there &&
-            (!other->is_there || ledger_is_before(&one->row.message.at, &other->row.message.at));
-        struct rows *rows = is_one ? one : other;
-        const struct index_cursor at = rows->row.message.at;
-        page->rows_read++;
-        page->is_full = page->rows_read > INDEX_ROWS_MAX || !take(page, &rows->row);
-        if (page->is_full) {
-            return;
-        }
-        page->from = at;
-        step(page, rows);
-        while (one->is_there && one->row.message.at.pos == at.pos) {
-            step(page, one); /* names that differ in case have one key */
-        }
-    }
-}
-
-static void write_end(struct page *page, bool has_unmatched) {
-    struct index_asking *asking = page->duties.asking;
+static void write_end(struct acks *acks, bool has_unmatched) {
     struct parley_buffer members;
     char next[INDEX_CURSOR_SIZE];
     parley_buffer_init(&members);
     if (has_unmatched) {
         parley_buffer_text(&members, ",\"unmatched\":[");
-        parley_buffer_append(&members, parley_buffer_bytes(&page->unmatched));
-        parley_buffer_text(&members, page->is_cut ? "],\"more\":true" : "]");
-        members.has_failed = members.has_failed || page->unmatched.has_failed;
+        parley_buffer_append(&members, parley_buffer_bytes(&acks->unmatched));
+        parley_buffer_text(&members, acks->is_cut ? "],\"more\":true" : "]");
+        members.has_failed = members.has_failed || acks->unmatched.has_failed;
     }
-    index_list_end_with(asking, write_cursor(page, next), &members);
+    index_list_end_with(acks->page.duties.asking, index_page_next(&acks->page, next), &members);
     parley_buffer_finish(&members);
 }
 
 static enum index_answered write_list(struct index_asking *asking, bool is_inbox) {
-    struct page *page = calloc(1, sizeof *page);
-    struct rows one = {.is_there = false}, other = {.is_there = false};
-    if (page == NULL) {
+    struct acks *acks = calloc(1, sizeof *acks);
+    struct index_page_rows one = {.is_there = false}, other = {.is_there = false};
+    if (acks == NULL) {
         return INDEX_NO_MEMORY;
     }
-    index_duties_begin(&page->duties, asking);
-    parley_buffer_init(&page->unmatched);
+    struct index_page *page = &acks->page;
+    parley_buffer_init(&acks->unmatched);
     const char *thread = asking->question->values[INDEX_THREAD];
-    if (!read_cursor(page)) {
+    if (!index_page_begin(page, asking)) {
         asking->answered = INDEX_BAD_CURSOR;
     } else if (is_inbox) {
-        begin(page, &one, DUTY_PAGE_RECEIVED,
-              parley_bytes_of(asking->question->values[INDEX_AGENT]));
-        begin(page, &other, DUTY_PAGE, (struct parley_bytes){0});
-        walk(page, &one, &other, take_for_inbox);
+        index_page_rows_begin(page, &one, DUTY_PAGE_RECEIVED,
+                              parley_bytes_of(asking->question->values[INDEX_AGENT]));
+        index_page_rows_begin(page, &other, DUTY_PAGE, (struct parley_bytes){0});
+        index_page_walk(page, &one, &other, take_for_inbox);
     } else {
-        begin(page, &other, thread != NULL ? DUTY_PAGE_OF_THREAD : DUTY_PAGE,
-              parley_bytes_of(thread));
-        walk(page, &one, &other, take_for_acks);
+        index_page_rows_begin(page, &other, thread != NULL ? DUTY_PAGE_OF_THREAD : DUTY_PAGE,
+                              parley_bytes_of(thread));
+        index_page_walk(page, &one, &other, take_for_acks);
     }
-    sqlite3_finalize(one.statement);
-    sqlite3_finalize(other.statement);
-    if (is_running(page)) {
-        write_end(page, !is_inbox);
+    index_page_rows_finish(&one);
+    index_page_rows_finish(&other);
+    if (asking->answered == INDEX_ANSWERED) {
+        write_end(acks, !is_inbox);
     }
-    index_duties_finish(&page->duties);
-    parley_buffer_finish(&page->unmatched);
-    free(page);
+    index_page_finish(page);
+    parley_buffer_finish(&acks->unmatched);
+    free(acks);
     return asking->answered;
 }
 

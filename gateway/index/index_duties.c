@@ -353,3 +353,23 @@ size_t index_duties_receivers(struct index_duties *duties, const struct index_me
     qsort(out, count, sizeof *out, compare);
     return count;
 }
+
+void index_duties_recipients(struct index_duties *duties, const struct duty_thread *thread,
+                             size_t number, const struct index_duties_row *row,
+                             struct index_recipients *out) {
+    const struct index_message *message = &row->message;
+    const uint32_t opening = duties->acks->opening_types;
+    *out = (struct index_recipients){.is_cut = thread->is_cut || message->has_more};
+    out->count = index_duties_receivers(duties, message, out->names, &out->is_named);
+    if (out->is_named) {
+        return;
+    }
+    if (number != SIZE_MAX && (message->type >= 32 || (opening >> message->type & 1) == 0)) {
+        out->count = duty_writers(thread, number, out->names, &out->is_cut);
+        out->is_cut = out->is_cut || thread->is_cut;
+    }
+    out->is_of_anyone = out->count == 0;
+    if (out->is_of_anyone) {
+        out->names[out->count++] = (struct parley_bytes){0};
+    }
+}

@@ -71,3 +71,16 @@ const struct duty_thread *index_duties_thread(struct index_duties *duties,
  * `out_more`: it names more than the index has.  Owns: texts are in the arena. */
 size_t index_duties_receivers(struct index_duties *duties, const struct index_message *message,
                               struct parley_bytes out[DUTY_NAMES_MAX], bool *out_named);
+
+/* Who must acknowledge a message.  Owns: as index_duties_receivers. */
+struct index_recipients {
+    struct parley_bytes names[DUTY_NAMES_MAX]; /* data NULL: anyone */
+    size_t count;
+    bool is_named, is_of_anyone, is_cut;
+};
+
+/* Whom the message of the row asks: those whom it names, else those who wrote in its thread before,
+ * else anyone.  `number`: of the message in the thread; SIZE_MAX: the thread is cut before it. */
+void index_duties_recipients(struct index_duties *duties, const struct duty_thread *thread,
+                             size_t number, const struct index_duties_row *row,
+                             struct index_recipients *out);
