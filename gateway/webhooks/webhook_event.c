@@ -14,12 +14,6 @@ enum {
     NS_A_S = 1000000000,
 };
 
-const char *webhook_source_event(const struct webhook_source *source) {
-    return source->notice != NULL ? source->notice->event
-           : source->is_of_losses ? webhook_lost
-                                  : webhook_halted;
-}
-
 /* ---- text ---- */
 
 /* `name`: with what precedes the value: `,"id":`. Long texts are cut. */
@@ -40,7 +34,7 @@ static void write_head(struct parley_buffer *out, const char *event, int64_t tim
 
 static void write_begin(struct parley_buffer *out, const struct webhook_source *source,
                         const struct jetstream_stored *stored) {
-    write_head(out, webhook_source_event(source), stored->time_ns / NS_A_S);
+    write_head(out, source->event, stored->time_ns / NS_A_S);
     write_member(out, "\"protocol\":", parley_bytes_of(source->channel->protocol->name));
 }
 
@@ -135,100 +129,75 @@ enum webhook_writing webhook_event_write_gone(const struct webhook_source *sourc
     return end(out);
 }
 
-/* ---- moments ---- */
+/* ---- keys ---- */
 
-static enum webhook_writing write_task(const struct webhook *webhook,
-                                       const struct webhook_source *source,
-                                       const struct jetstream_stored *stored,
-                                       struct parley_arena *arena, struct parley_buffer *out) {
+/* The value of a key, as far as webhooks choose by it. */
+struct key_value {
+    bool is_event;
+    struct parley_bytes domain, sender; /* data NULL: it has none */
+};
+
+static enum parley_status read_moment(struct parley_bytes text, struct parley_arena *arena,
+                                      struct key_value *out) {
     struct json_field fields[] = {{.name = "domain"}, {.name = "from"}};
-    const enum json_fields_result read = json_fields_read(stored->payload, fields, 2, arena, NULL);
-    if (read == JSON_FIELDS_MEMORY) {
-        return WEBHOOK_FAILED;
-    }
-    if (read != JSON_FIELDS_READ || !webhook_list_has(webhook->domains, fields[0].text) ||
-        !webhook_list_has(webhook->senders, fields[1].text)) {
+    const enum json_fields_result read = json_fields_read(text, fields, 2, arena, NULL);
+    *out = (struct key_value){
+        .is_event = read == JSON_FIELDS_READ, .domain = fields[0].text, .sender = fields[1].text};
+    return read == JSON_FIELDS_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
+static enum parley_status read_loss(struct parley_bytes text, struct parley_arena *arena,
+                                    struct key_value *out) {
+    struct json_field agent = {.name = "agent"};
+    const enum json_fields_result read = json_fields_read(text, &agent, 1, arena, NULL);
+    *out = (struct key_value){.is_event = read == JSON_FIELDS_READ && agent.text.data != NULL,
+                              .sender = agent.text};
+    return read == JSON_FIELDS_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
+static enum parley_status read_halt(struct parley_bytes text, struct parley_arena *arena,
+                                    struct key_value *out) {
+    struct halt_value halt;
+    PARLEY_TRY(halt_value_read(text, arena, &halt));
+    *out = (struct key_value){.is_event = halt.name.data != NULL && halt.released_at.data == NULL,
+                              .sender = halt.by};
+    return PARLEY_OK;
+}
+
+static const struct key_kind {
+    const char *member; /* of the event's data: the value */
+    enum parley_status (*read)(struct parley_bytes text, struct parley_arena *arena,
+                               struct key_value *out);
+} key_kinds[] = {
+    [WEBHOOK_KEY_MOMENT] = {",\"task\":", read_moment},
+    [WEBHOOK_KEY_LOSS] = {",\"agent\":", read_loss},
+    [WEBHOOK_KEY_HALT] = {",\"halt\":", read_halt},
+};
+
+/* A webhook with domains does not want what belongs to none. */
+static bool wants_key(const struct webhook *webhook, const struct key_value *value) {
+    return value->is_event &&
+           (webhook->domains == NULL ||
+            (value->domain.data != NULL && webhook_list_has(webhook->domains, value->domain))) &&
+           webhook_list_has(webhook->senders, value->sender);
+}
+
+enum webhook_writing webhook_event_write_key(const struct webhook *webhook,
+                                             const struct webhook_source *source,
+                                             const struct jetstream_stored *stored,
+                                             struct parley_buffer *out) {
+    const struct key_kind *kind = &key_kinds[source->key];
+    struct parley_arena arena;
+    struct key_value value;
+    if (stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX) {
         return WEBHOOK_OTHER;
     }
-    write_begin(out, source, stored);
-    parley_buffer_text(out, ",\"task\":");
-    parley_buffer_append(out, stored->payload);
-    return end(out);
-}
-
-/* A key that was deleted has no value. */
-enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
-                                                const struct webhook_source *source,
-                                                const struct jetstream_stored *stored,
-                                                struct parley_buffer *out) {
-    struct parley_arena arena;
     parley_arena_init(&arena, 0);
-    const enum webhook_writing written = stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX
-                                             ? WEBHOOK_OTHER
-                                             : write_task(webhook, source, stored, &arena, out);
-    parley_arena_finish(&arena);
-    return written;
-}
-
-/* ---- agents ---- */
-
-/* An agent belongs to no domain. */
-static enum webhook_writing write_agent(const struct webhook *webhook,
-                                        const struct webhook_source *source,
-                                        const struct jetstream_stored *stored,
-                                        struct parley_arena *arena, struct parley_buffer *out) {
-    struct json_field field = {.name = "agent"};
-    const enum json_fields_result read = json_fields_read(stored->payload, &field, 1, arena, NULL);
-    if (read == JSON_FIELDS_MEMORY) {
-        return WEBHOOK_FAILED;
-    }
-    if (read != JSON_FIELDS_READ || field.text.data == NULL || webhook->domains != NULL ||
-        !webhook_list_has(webhook->senders, field.text)) {
-        return WEBHOOK_OTHER;
-    }
-    write_begin(out, source, stored);
-    parley_buffer_text(out, ",\"agent\":");
-    parley_buffer_append(out, stored->payload);
-    return end(out);
-}
-
-enum webhook_writing webhook_event_write_loss(const struct webhook *webhook,
-                                              const struct webhook_source *source,
-                                              const struct jetstream_stored *stored,
-                                              struct parley_buffer *out) {
-    struct parley_arena arena;
-    parley_arena_init(&arena, 0);
-    const enum webhook_writing written = stored->payload.length > WEBHOOK_MESSAGE_BYTES_MAX
-                                             ? WEBHOOK_OTHER
-                                             : write_agent(webhook, source, stored, &arena, out);
-    parley_arena_finish(&arena);
-    return written;
-}
-
-/* ---- halts ---- */
-
-/* A halt belongs to no domain. A key that is released, or deleted, is not one any more. */
-static bool wants_halt(const struct webhook *webhook, const struct halt_value *halt) {
-    return halt->name.data != NULL && halt->released_at.data == NULL && webhook->domains == NULL &&
-           webhook_list_has(webhook->senders, halt->by);
-}
-
-enum webhook_writing webhook_event_write_halt(const struct webhook *webhook,
-                                              const struct webhook_source *source,
-                                              const struct jetstream_stored *stored,
-                                              struct parley_buffer *out) {
-    struct parley_arena arena;
-    struct halt_value halt = {0};
-    parley_arena_init(&arena, 0);
-    enum webhook_writing written = WEBHOOK_FAILED;
-    const bool is_small = stored->payload.length <= WEBHOOK_MESSAGE_BYTES_MAX;
-    if (is_small && halt_value_read(stored->payload, &arena, &halt) != PARLEY_OK) {
-        written = WEBHOOK_FAILED;
-    } else if (!wants_halt(webhook, &halt)) {
-        written = WEBHOOK_OTHER;
-    } else {
+    const enum parley_status status = kind->read(stored->payload, &arena, &value);
+    enum webhook_writing written = status == PARLEY_OK ? WEBHOOK_OTHER : WEBHOOK_FAILED;
+    if (status == PARLEY_OK && wants_key(webhook, &value)) {
         write_begin(out, source, stored);
-        parley_buffer_text(out, ",\"halt\":");
+        parley_buffer_text(out, kind->member);
         parley_buffer_append(out, stored->payload);
         written = end(out);
     }

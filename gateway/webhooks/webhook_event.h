@@ -21,18 +21,23 @@ enum webhook_writing {
     WEBHOOK_FAILED, /* no memory */
 };
 
-/* Where events come from: a channel's messages, its halts, or its agents that were lost.  Owns:
- * borrowed. */
+/* The keys whose values are events. */
+enum webhook_key {
+    WEBHOOK_KEY_NONE, /* the event is a message */
+    WEBHOOK_KEY_MOMENT,
+    WEBHOOK_KEY_LOSS, /* of an agent */
+    WEBHOOK_KEY_HALT,
+};
+
+/* Where events come from: a channel's messages, facts that name them, or keys.  Owns: borrowed. */
 struct webhook_source {
     const struct channel *channel;
-    const struct parley_notice *notice;      /* NULL: halts, or … */
-    bool is_of_losses;                       /* … agents that were lost */
+    const char *event; /* its name; static */
+    enum webhook_key key;
+    const struct parley_notice *notice;      /* of messages and moments; else NULL */
     struct parley_message *message;          /* of the protocol, used during the call only */
     const union parley_option_value *values; /* of the protocol's options */
 };
-
-/* The event's name. */
-const char *webhook_source_event(const struct webhook_source *source);
 
 /* These append the text of an event: of a message in `stream` … */
 enum webhook_writing webhook_event_write_message(const struct webhook *webhook,
@@ -44,21 +49,11 @@ enum webhook_writing webhook_event_write_message(const struct webhook *webhook,
 enum webhook_writing webhook_event_write_gone(const struct webhook_source *source,
                                               const struct fact_place *place, int64_t time_ns,
                                               struct parley_buffer *out);
-/* … of a key of a moment … */
-enum webhook_writing webhook_event_write_moment(const struct webhook *webhook,
-                                                const struct webhook_source *source,
-                                                const struct jetstream_stored *stored,
-                                                struct parley_buffer *out);
-/* … of a key of an agent that was lost … */
-enum webhook_writing webhook_event_write_loss(const struct webhook *webhook,
-                                              const struct webhook_source *source,
-                                              const struct jetstream_stored *stored,
-                                              struct parley_buffer *out);
-/* … of a key of a halt. */
-enum webhook_writing webhook_event_write_halt(const struct webhook *webhook,
-                                              const struct webhook_source *source,
-                                              const struct jetstream_stored *stored,
-                                              struct parley_buffer *out);
+/* … of a key, which has no value if it was deleted. */
+enum webhook_writing webhook_event_write_key(const struct webhook *webhook,
+                                             const struct webhook_source *source,
+                                             const struct jetstream_stored *stored,
+                                             struct parley_buffer *out);
 
 /* The text that `parley webhooks test` sends. */
 void webhook_event_write_test(const struct webhook *webhook, int64_t now_s,

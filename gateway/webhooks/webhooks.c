@@ -102,11 +102,11 @@ static void acknowledge(struct delivery *delivery) {
 static void log_end(enum log_event event, const struct delivery *delivery,
                     const struct webhook_result *result) {
     const struct feed *feed = delivery->feed;
-    log_event(event, LOG_FIELDS(LOG_TEXT("webhook", feed->target->webhook->name),
-                                LOG_TEXT("event_type", webhook_source_event(&feed->source)),
-                                LOG_TEXT("id", delivery->id),
-                                LOG_NUMBER("tries", shared_consumer_tries(delivery->receipt)),
-                                LOG_TEXT("why", result->error)));
+    log_event(event,
+              LOG_FIELDS(LOG_TEXT("webhook", feed->target->webhook->name),
+                         LOG_TEXT("event_type", feed->source.event), LOG_TEXT("id", delivery->id),
+                         LOG_NUMBER("tries", shared_consumer_tries(delivery->receipt)),
+                         LOG_TEXT("why", result->error)));
 }
 
 static void on_delivered(struct delivery *delivery, const struct webhook_result *result) {
@@ -199,9 +199,8 @@ static struct delivery *create_delivery(struct feed *feed, const struct jetstrea
         delivery->stored_ns = stored->time_ns;
         parley_buffer_init(&delivery->body);
         memcpy(delivery->receipt, receipt, length);
-        webhook_id_write(webhook_source_event(&feed->source),
-                         parley_bytes_of(shared_consumer_stream(feed->shared)), stored->sequence,
-                         stored->time_ns, delivery->id);
+        webhook_id_write(feed->source.event, parley_bytes_of(shared_consumer_stream(feed->shared)),
+                         stored->sequence, stored->time_ns, delivery->id);
     }
     return delivery;
 }
@@ -284,12 +283,8 @@ static void on_stored(void *context, struct shared_consumer *from,
     struct delivery *delivery = create_delivery(feed, stored, receipt);
     if (delivery == NULL) {
         shared_consumer_return(feed->target->all->options.jetstream, from, receipt, AGAIN_MS);
-    } else if (source->is_of_losses) {
-        enter(delivery, webhook_event_write_loss(webhook, source, stored, &delivery->body));
-    } else if (source->notice == NULL) {
-        enter(delivery, webhook_event_write_halt(webhook, source, stored, &delivery->body));
-    } else if (source->notice->is_moment) {
-        enter(delivery, webhook_event_write_moment(webhook, source, stored, &delivery->body));
+    } else if (source->key != WEBHOOK_KEY_NONE) {
+        enter(delivery, webhook_event_write_key(webhook, source, stored, &delivery->body));
     } else if (source->notice->keys != NULL) {
         fetch(delivery, stored->payload);
     } else {
@@ -306,16 +301,15 @@ static void on_stored(void *context, struct shared_consumer *from,
 static void name_feed(struct feed *feed) {
     const struct webhook_source *source = &feed->source;
     const struct channel *channel = source->channel;
-    const char *event = webhook_source_event(source);
     snprintf(feed->durable, sizeof feed->durable, "parley_webhook_%s_%s_%s",
-             feed->target->webhook->name, event, channel->protocol->name);
+             feed->target->webhook->name, source->event, channel->protocol->name);
     for (char *at = feed->durable; *at != '\0'; at++) {
         *at = *at == '.' ? '-' : *at; /* the name of a consumer has none */
     }
-    if (source->is_of_losses) {
+    if (source->key == WEBHOOK_KEY_LOSS) {
         fact_stream_name(channel->loss_bucket, feed->stream);
         snprintf(feed->filter, sizeof feed->filter, "$KV.%s.*.lost.*", channel->loss_bucket);
-    } else if (source->notice == NULL) {
+    } else if (source->key == WEBHOOK_KEY_HALT) {
         fact_stream_name(channel->halt_bucket, feed->stream);
         fact_stream_subjects(channel->halt_bucket, feed->filter);
     } else if (source->notice->keys != NULL) {
@@ -344,6 +338,22 @@ static enum parley_status open_feed(struct feed *feed, size_t batch) {
                                 &feed->shared);
 }
 
+static const struct parley_notice *find_notice(const struct parley_protocol *protocol,
+                                               const char *event) {
+    const struct parley_notice *notice = protocol->notices;
+    while (notice != NULL && notice->event != NULL && notice->event != event) {
+        notice++;
+    }
+    return notice != NULL && notice->event != NULL ? notice : NULL;
+}
+
+static enum webhook_key key_of(const char *event, const struct parley_notice *notice) {
+    return event == webhook_halted               ? WEBHOOK_KEY_HALT
+           : event == webhook_lost               ? WEBHOOK_KEY_LOSS
+           : notice != NULL && notice->is_moment ? WEBHOOK_KEY_MOMENT
+                                                 : WEBHOOK_KEY_NONE;
+}
+
 /* Adds the events that the webhook wants to the feeds; with `feeds` NULL it counts them. */
 struct listing {
     struct target *target;
@@ -362,15 +372,13 @@ static void list_event(void *context, const struct parley_protocol *protocol, co
         return;
     }
     if (listing->feeds != NULL) {
-        const struct parley_notice *notice = protocol->notices;
-        while (notice != NULL && notice->event != NULL && notice->event != event) {
-            notice++;
-        }
+        const struct parley_notice *notice = find_notice(protocol, event);
         listing->feeds[listing->count] = (struct feed){
             .target = listing->target,
             .source = {.channel = channel,
-                       .notice = notice != NULL && notice->event != NULL ? notice : NULL,
-                       .is_of_losses = event == webhook_lost,
+                       .event = event,
+                       .key = key_of(event, notice),
+                       .notice = notice,
                        .message = &options->messages[number],
                        .values = configuration_values(options->configuration, channel)}};
     }
