@@ -3,7 +3,6 @@
 /* The work on the board, once or followed (ADR 55). The first who asks has it read, and waits until
  * all was. */
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -201,46 +200,21 @@ static void release_listing(void *context) {
     free(listing);
 }
 
-/* The items of a list that is followed come as they are sent: `limit` would cut it anywhere. */
-static bool can_follow(struct listing *listing) {
-    const struct follow_query *follow = &listing->follow;
-    if (follow->is_followed && listing->has_limit) {
-        problem_respond(
-            listing->request, PROBLEM_INVALID_PARAMETER,
-            "A list that is followed is sent whole: leave out `limit`, and choose tasks "
-            "with the other options.");
-    } else if (!follow->is_followed && follow->token != NULL) {
-        problem_respond(
-            listing->request, PROBLEM_INVALID_PARAMETER,
-            "`since` resumes a list that is followed: add follow=true, or leave it out.");
-    } else {
-        return true;
-    }
-    return false;
-}
-
 /* Owns: takes the listing, whose names the filter borrows. */
 static void follow(struct tasks *tasks, struct listing *listing) {
     const struct gateway *gateway = listing->gateway;
-    const struct parley_protocol *protocol = listing->protocol;
-    char name[64];
-    size_t number = 0;
-    while (parley_protocols[number] != protocol) {
-        number++;
-    }
     listing->watching = board_watching_create(&listing->filter);
     if (listing->watching == NULL) {
         problem_respond(listing->request, PROBLEM_INTERNAL, "Out of memory.");
         free(listing);
         return;
     }
-    snprintf(name, sizeof name, "%s.tasks", protocol->name);
     const struct follow_options options = {
         .ops = &board_follow_ops,
         .list = listing->board,
         .log = board_changes(listing->board),
-        .name = name,
-        .protocols = UINT64_C(1) << number,
+        .protocol = listing->protocol,
+        .name = "tasks",
         .agent =
             principal_agent(guard_principal(listing->request), gateway->configuration->bind_sender),
         .filter = {.filter = listing->watching,
@@ -286,7 +260,7 @@ void tasks_serve_list(struct tasks *tasks, struct http_request *request,
                                 .patient_until_ms = reactor_now_ms(gateway->reactor) + PATIENCE_MS};
     listing->timer.fire = on_timer;
     if (!query_options_read(request, task_list_options, set_option, listing) ||
-        !can_follow(listing)) {
+        !follow_query_admit(request, &listing->follow, listing->has_limit)) {
         free(listing);
     } else if (listing->follow.is_followed) {
         follow(tasks, listing);

@@ -6,6 +6,7 @@ import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { isDeepStrictEqual } from 'node:util';
 import { useFleet } from './lib/fleet.mjs';
+import { followingOf } from './lib/follow.mjs';
 import { get, openStream, request, streamFor } from './lib/http.mjs';
 import { startParley } from './lib/parley.mjs';
 import { atEnd } from './lib/cleanup.mjs';
@@ -25,57 +26,7 @@ const requested = (server, changes, query) => sent(server, taskRequest('security
 const claimed = (server, id, from = 'galahad') => sent(server, taskClaimed(id, { from }));
 const completed = (server, id, from = 'galahad') => sent(server, taskResult(id, { from }));
 
-// One that follows, and what it makes of the events.
-class Follower {
-  items = new Map();
-  log = []; // "item ID state", "left ID", "current", "reset REASON", "end REASON"
-
-  static async open(t, server, query, { since, ...options } = {}) {
-    const resume = since ? `&since=${encodeURIComponent(since)}` : '';
-    const follower = new Follower();
-    follower.stream = await streamFor(t, server, `/v1/roundtable/tasks?follow=true&${query}${resume}`, options);
-    assert.equal(follower.stream.status, 200);
-    const open = await follower.stream.anyEvent();
-    assert.equal(open.type, 'parley.open');
-    follower.resume = open.resume;
-    return follower;
-  }
-
-  async next() {
-    const event = await this.stream.event();
-    if (event === null) return null;
-    const { type, data } = event;
-    this.resume = event.resume;
-    if (type === 'parley.item') this.items.set(data.id, data);
-    else if (type === 'parley.left') this.items.delete(data.id);
-    else if (type === 'parley.reset') this.items.clear();
-    const words = { 'parley.item': [data.id, data.state], 'parley.left': [data.id] }[type] ?? [data.reason];
-    this.log.push([type.split('.')[1], ...words].join(' ').trim());
-    return event;
-  }
-
-  // Up to what `isLast` says of the log's last entry.
-  async until(isLast) {
-    const from = this.log.length;
-    do assert.notEqual(await this.next(), null, this.log.slice(from).join());
-    while (!isLast(this.log.at(-1)));
-    return this.log.slice(from);
-  }
-
-  upTo(words) {
-    return this.until((last) => last === words);
-  }
-
-  close() {
-    this.stream.close();
-  }
-}
-
-const followed = async (t, server, query, options) => {
-  const follower = await Follower.open(t, server, query, options);
-  await follower.upTo('current');
-  return follower;
-};
+const { open: openFollower, followed } = followingOf('/v1/roundtable/tasks', ({ id, state }) => [id, state]);
 
 const byId = (items) => new Map(items.map((item) => [item.id, item]));
 
@@ -159,7 +110,7 @@ describe('a list of tasks that is followed', () => {
     const added = await requested(two, { from });
     await until('all is known', async () =>
       (await boardOf(one, `?from=${from}`)).length === 6 && (await boardOf(one, `?from=${from}&state=completed`)).length === 1);
-    const second = await Follower.open(t, one, query, { since: first.resume });
+    const second = await openFollower(t, one, query, { since: first.resume });
     const log = await second.upTo('current');
     assert.deepEqual([...log].sort(), [`item ${ids[0]} claimed`, `item ${added} requested`, `left ${ids[1]}`, 'current'].sort());
     // What was there at the token and has not changed leaves once.
@@ -167,11 +118,11 @@ describe('a list of tasks that is followed', () => {
     await completed(one, ids[2]);
     assert.deepEqual(await second.upTo(`left ${ids[2]}`), [`item ${ids[2]} claimed`, `left ${ids[2]}`]);
     // Amid the list: each item once, whichever response had it.
-    const third = await Follower.open(t, one, query);
+    const third = await openFollower(t, one, query);
     await third.next();
     await third.next();
     third.close();
-    const fourth = await Follower.open(t, one, query, { since: third.resume });
+    const fourth = await openFollower(t, one, query, { since: third.resume });
     await fourth.upTo('current');
     const items = [...third.log, ...fourth.log].filter((each) => each.startsWith('item'));
     assert.equal(new Set(items).size, items.length, items.join());
@@ -185,13 +136,13 @@ describe('a list of tasks that is followed', () => {
     await until('the other knows it', async () => (await boardOf(two, `?from=${from}`)).length === 1);
     const { resume } = await followed(t, one, `from=${from}`);
     const again = async (server, query, reason) => {
-      const follower = await Follower.open(t, server, query, { since: resume });
+      const follower = await openFollower(t, server, query, { since: resume });
       assert.deepEqual(await follower.upTo('current'), [`reset ${reason}`, `item ${id} requested`, 'current']);
     };
     await again(two, `from=${from}`, 'other-gateway');
     await again(one, `from=${from}&domain=security`, 'other-options');
     const overdue = await followed(t, one, `from=${from}&overdue=true`);
-    const resumed = await Follower.open(t, one, `from=${from}&overdue=true`, { since: overdue.resume });
+    const resumed = await openFollower(t, one, `from=${from}&overdue=true`, { since: overdue.resume });
     assert.deepEqual(await resumed.upTo('current'), ['reset time-alone', 'current']);
   });
 

@@ -43,7 +43,8 @@ describe('halts', () => {
     assertAccepted(await send(one, review(halted)));
     assertAccepted(await send(one, block(halted)));
     const { items } = await halts(one, `?session=${halted}`);
-    assert.deepEqual(items.map(({ at, ...rest }) => rest).at(-1), {
+    for (const { key } of items) assert.match(key, /^[0-9a-f]{32}\.[0-9a-f]{32}$/);
+    assert.deepEqual(items.map(({ at, key, ...rest }) => rest).at(-1), {
       session: halted,
       by: message.sender,
       id: message.id,

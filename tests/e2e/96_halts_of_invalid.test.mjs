@@ -63,7 +63,7 @@ describe('a block that breaks a rule', () => {
     const halted = session();
     await assertRefusedAndHalting(one, block(halted, { id: 7, sender: undefined }));
     const { items } = await halts(one, `?session=${halted}`);
-    assert.deepEqual(items.map(({ at, ...rest }) => rest), [
+    assert.deepEqual(items.map(({ at, key, ...rest }) => rest), [
       { session: halted, why: 'Stop: it leaks.', invalid: true },
     ]);
     const { detail } = await assertHalted(one, safe(halted));

@@ -124,6 +124,77 @@ static void test_a_conversation_is_halted_from_its_latch_to_its_release(void **s
     }
 }
 
+/* What a reader that follows the set gets of a step: the item as it is then, or that it is gone. */
+static const char *next_change(struct halt_set *set, struct change_cursor *cursor) {
+    const struct change *item;
+    const struct change_gone *gone;
+    switch (change_cursor_take(halt_set_changes(set), cursor, &item, &gone)) {
+    case CHANGE_ITEM:
+        return halt_set_changed(item).is_open       ? "open"
+               : halt_set_changed(item).is_released ? "released"
+                                                    : "neither";
+    case CHANGE_GONE:
+        return "gone";
+    case CHANGE_LOST:
+        (void)change_cursor_place(halt_set_changes(set), cursor, halt_set_changes(set)->epoch, 0);
+        return "again";
+    case CHANGE_NONE:
+        break;
+    }
+    return "";
+}
+
+static void test_a_reader_that_follows_gets_each_change_once(void **state) {
+    static const struct {
+        struct step steps[4];
+        const char *changes[4];
+    } rows[] = {
+        {{{LATCH, 0, HALT_HALTED}, {STORED, 5, HALT_HALTED}, {READ_OPEN, 5, HALT_HALTED}},
+         {"neither", "open", ""}},
+        {{{LATCH, 0, HALT_HALTED}, {READ_OPEN, 5, HALT_HALTED}, {STORED, 5, HALT_HALTED}},
+         {"neither", "open", ""}},
+        {{{LATCH, 0, HALT_HALTED}, {FAILED, 0, HALT_CLEAR}}, {"neither", "gone"}},
+        {{{READ_OPEN, 5, HALT_HALTED},
+          {READ_RELEASED, 6, HALT_CLEAR},
+          {READ_RELEASED, 7, HALT_CLEAR},
+          {READ_OPEN, 8, HALT_HALTED}},
+         {"open", "released", "", "open"}},
+        {{{READ_OPEN, 5, HALT_HALTED}, {READ_GONE, 6, HALT_CLEAR}}, {"open", "gone"}},
+        {{{READ_OPEN, 5, HALT_HALTED}, {BEGIN, 0, HALT_CLEAR}}, {"open", "again"}},
+        {{{LATCH, 0, HALT_HALTED}, {BEGIN, 0, HALT_HALTED}, {STORED, 1, HALT_HALTED}},
+         {"neither", "again", "open"}},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct halt_set *set;
+        struct change_cursor cursor = {0};
+        assert_int_equal(halt_set_create("vlp", &set), PARLEY_OK);
+        halt_set_see(set, true);
+        assert_true(
+            change_cursor_place(halt_set_changes(set), &cursor, halt_set_changes(set)->epoch, 0));
+        for (size_t j = 0; j < 4 && rows[i].changes[j] != NULL; j++) {
+            take(set, &rows[i].steps[j]);
+            assert_string_equal(next_change(set, &cursor), rows[i].changes[j]);
+        }
+        change_cursor_leave(&cursor);
+        halt_set_destroy(set);
+    }
+}
+
+static void test_it_is_whole_once_a_reading_is_over(void **state) {
+    struct halt_set *set = *state;
+    assert_false(halt_set_is_whole(set));
+    halt_set_see(set, true);
+    assert_true(halt_set_is_whole(set));
+    halt_set_begin(set);
+    assert_false(halt_set_is_whole(set));
+    halt_set_see(set, false);
+    halt_set_see(set, true);
+    assert_true(halt_set_is_whole(set));
+    halt_set_see(set, false);
+    assert_false(halt_set_is_whole(set));
+}
+
 static void test_one_release_does_not_release_another_halt(void **state) {
     struct halt_set *set = *state;
     halt_set_see(set, true);
@@ -336,6 +407,8 @@ static void test_several_threads_may_use_it(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_conversation_is_halted_from_its_latch_to_its_release),
+        cmocka_unit_test(test_a_reader_that_follows_gets_each_change_once),
+        cmocka_unit_test_setup_teardown(test_it_is_whole_once_a_reading_is_over, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_one_release_does_not_release_another_halt, set_up,
                                         tear_down),
         cmocka_unit_test_setup_teardown(test_what_was_not_read_is_not_known, set_up, tear_down),

@@ -306,9 +306,10 @@ void artifacts_serve_compiled(struct artifacts *artifacts, struct http_request *
     note(request, "compiled", protocol);
 }
 
-void halt_list_serve(struct gateway *gateway, struct http_request *request,
+void halt_list_serve(struct gateway *gateway, struct follows *follows, struct http_request *request,
                      const struct parley_protocol *protocol) {
     (void)gateway;
+    (void)follows;
     note(request, "halts", protocol);
 }
 
@@ -1279,6 +1280,9 @@ static void test_an_address_that_stays_open_is_told_by_the_head(void **state) {
         {"GET", "/v1/roundtable/tasks?follow", false, false},
         {"GET", "/v1/roundtable/tasks", true, false}, /* nothing is waited for */
         {"HEAD", "/v1/roundtable/tasks?follow=true", false, false},
+        {"GET", "/v1/vlp/halts?by=tim&follow=true", false, true},
+        {"GET", "/v1/vlp/halts", false, false},
+        {"DELETE", "/v1/vlp/halts?follow=true", false, false},
         {"GET", "/v1/supervisor/agents/ada/checkpoints", false, false},
         {"GET", "/v1/supervisor/agents/ada/checkpoints/1", false, true},
         {"GET", "/v1/supervisor/agents/ada/restore", false, true},

@@ -16,6 +16,7 @@
 #include "openapi_answers.h"
 #include "artifact_options.h"
 #include "checkpoint_options.h"
+#include "follow.h"
 #include "index_view.h"
 #include "review_options.h"
 #include "task_options.h"
@@ -200,6 +201,8 @@ static void write_halt_options(struct json_writer *json, enum operation_kind kin
                                                   .does = "The last that were released, instead.",
                                                   .schema = "{\"const\":\"true\"}"},
                      protocol);
+        static const struct parley_option_help following[] = {FOLLOW_OPTION_HELP, {.name = NULL}};
+        write_options(json, following, protocol);
     }
 }
 

@@ -375,6 +375,7 @@ const struct operation operation_compiled = {
     {"application/x-ndjson", events}, {                                                            \
         "text/event-stream", "Text"                                                                \
     }
+#define PROBLEMS_OF_FOLLOWING PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS)
 #define HOW_TO_FOLLOW                                                                              \
     " With `follow=true` the answer is one event per line or, with `Accept: text/event-stream`, "  \
     "server-sent events, and goes on: each item (`parley.item`), `parley.current`, then an event " \
@@ -390,8 +391,7 @@ const struct operation operation_tasks = {
                    "At most 100,000 are kept." HOW_TO_FOLLOW,
     .kind = OPERATION_TASKS,
     .answers = ANSWERS({"application/json", "TaskList"}, FOLLOWED("FollowedTasks")),
-    .problems = PROBLEMS_OF_TASKS | PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS) |
-                PROBLEM_BIT(PROBLEM_OVERLOADED)};
+    .problems = PROBLEMS_OF_TASKS | PROBLEMS_OF_FOLLOWING | PROBLEM_BIT(PROBLEM_OVERLOADED)};
 
 #define CLAIMED                                                                                    \
     "{\"allOf\":[{\"$ref\":\"#/components/schemas/ClaimedTask\"},{\"type\":\"object\","            \
@@ -560,10 +560,11 @@ const struct operation operation_halts = {
     .id = "listHalts",
     .tag = "Reading",
     .summary = "The conversations that are halted",
-    .description = "At most 1,000 halts that are not released, or the last 100 that were.",
+    .description =
+        "At most 1,000 halts that are not released, or the last 100 that were." HOW_TO_FOLLOW,
     .kind = OPERATION_HALTS,
-    .answers = ANSWERS({"application/json", "Halts"}),
-    .problems = PROBLEMS_OF_HALTS | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
+    .answers = ANSWERS({"application/json", "Halts"}, FOLLOWED("FollowedHalts")),
+    .problems = PROBLEMS_OF_HALTS | PROBLEMS_OF_FOLLOWING | PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE)};
 
 const struct operation operation_release = {
     .id = "releaseHalts",

@@ -261,7 +261,7 @@ static void serve_metrics(struct services *services, struct http_request *reques
 
 static void serve_halts(struct services *services, struct http_request *request,
                         const struct variable *variable) {
-    halt_list_serve(&services->gateway, request, variable->protocol);
+    halt_list_serve(&services->gateway, services->follows, request, variable->protocol);
 }
 
 static void serve_release(struct services *services, struct http_request *request,
@@ -324,6 +324,8 @@ static const struct route routes[] = {
           .stay = ROUTE_STAYS, .is_json = true),
     ROUTE("/v1/{protocol}/tasks", READ, tasks, .get = serve_works, .stay = ROUTE_MAY_FOLLOW,
           .is_json = true),
+    ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .stay = ROUTE_MAY_FOLLOW,
+          .is_json = true, .remove = serve_release, .remove_operation = &operation_release),
     ROUTE("/mcp", KNOWN, mcp, .post = serve_mcp, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
@@ -347,8 +349,6 @@ static const struct route routes[] = {
           .is_json = true),
     ROUTE("/v1/{protocol}/threads/{name}/artifact", READ, artifact, .get = serve_artifact),
     ROUTE("/v1/{protocol}/threads/{name}/artifact/compiled", READ, compiled, .get = serve_compiled),
-    ROUTE("/v1/{protocol}/halts", READ, halts, .get = serve_halts, .is_json = true,
-          .remove = serve_release, .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/reviews", READ_REVIEWS, reviews, .get = serve_reviews, .is_json = true),
     ROUTE("/v1/{protocol}/reviews/{id}", REVIEW, review, .post = serve_review, .is_json = true),
     ROUTE("/v1/{protocol}/tasks/cancel", SEND, cancel_tasks, .post = serve_cancel_many),

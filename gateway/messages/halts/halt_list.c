@@ -1,14 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* The halts that are open, or were released last, as the bucket has them. */
+/* The halts that are open, or were released last, as the bucket has them: once, or followed (ADR
+ * 55). */
 
 #include "halts.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "query_problem.h"
 
 enum { ITEMS_MAX = 1000, KINDS_MAX = 4, NAME_BYTES_MAX = 128 };
+
+#define ABSENCE "The halts cannot be read from NATS at present. Ask again later."
 
 /* ---- the query ---- */
 
@@ -17,7 +21,7 @@ struct reading {
     struct http_request *request;
     struct halts_query *out;
     struct query_names seen;
-    const char *names[KINDS_MAX + 5];
+    const char *names[KINDS_MAX + 6];
     bool is_release, is_refused;
 };
 
@@ -71,6 +75,12 @@ static void take_released(struct reading *reading, const char *name, const char 
     }
 }
 
+static void take_follow(struct reading *reading, const char *name, const char *value) {
+    if (!follow_query_set(&reading->out->follow, value)) {
+        refuse_value(reading, name, value, "`true` or `false`");
+    }
+}
+
 static bool is_known(const struct reading *reading, const char *name) {
     const char *const *known = reading->names;
     while (*known != NULL && strcmp(*known, name) != 0) {
@@ -95,6 +105,10 @@ static bool take_option(void *context, const char *name, const char *value) {
         take_name(reading, name, value);
     } else if (strcmp(name, "released") == 0) {
         take_released(reading, name, value);
+    } else if (strcmp(name, "follow") == 0) {
+        take_follow(reading, name, value);
+    } else if (strcmp(name, "since") == 0) {
+        reading->out->follow.token = value;
     } else {
         take_choice(reading, name, value);
     }
@@ -117,6 +131,8 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
         reading.names[count++] = "released_by";
     } else {
         reading.names[count++] = "released";
+        reading.names[count++] = "follow";
+        reading.names[count++] = "since";
     }
     *out = (struct halts_query){0};
     http_request_each_query(request, take_option, &reading);
@@ -128,7 +144,7 @@ bool halts_query_read(struct http_request *request, const struct parley_protocol
                                kinds[0], kinds[0]);
         return false;
     }
-    return !reading.is_refused;
+    return !reading.is_refused && follow_query_admit(request, &out->follow, false);
 }
 
 /* ---- its filters ---- */
@@ -175,6 +191,32 @@ void halts_query_each(const struct halts_query *query, struct halt_set *set,
 
 /* ---- the answer ---- */
 
+/* What an object has between its braces; length 0: nothing. */
+static struct parley_bytes members_of(struct parley_bytes object) {
+    static const char blank[] = " \t\r\n";
+    const char *begin = object.data + 1, *end = object.data + object.length;
+    while (end > begin && end[-1] != '}') {
+        end--;
+    }
+    end -= end > begin ? 1 : 0;
+    while (begin < end && strchr(blank, *begin) != NULL) {
+        begin++;
+    }
+    return (struct parley_bytes){begin, (size_t)(end - begin)};
+}
+
+/* Values that are unreadable are of others, or too long. The key is the last member: a foreign
+ * value that has one of that name does not hide it. */
+static void write_item(const char *key, struct parley_bytes value, struct parley_buffer *out) {
+    struct parley_bytes members = {0};
+    if (value.data != NULL && halt_value_is_json(value)) {
+        members = members_of(value);
+    }
+    parley_buffer_char(out, '{');
+    parley_buffer_append(out, members);
+    parley_buffer_format(out, "%s\"key\":\"%s\"}", members.length > 0 ? "," : "", key);
+}
+
 struct listing {
     struct parley_buffer out;
     size_t count;
@@ -188,19 +230,97 @@ static bool add_item(void *context, const char *key, struct parley_bytes value) 
         return false;
     }
     parley_buffer_text(&listing->out, listing->count++ > 0 ? "," : "");
-    if (value.data != NULL && halt_value_is_json(value)) {
-        parley_buffer_append(&listing->out, value);
-    } else { /* of others, or too long */
-        parley_buffer_format(&listing->out, "{\"key\":\"%s\"}", key);
-    }
+    write_item(key, value, &listing->out);
     return true;
 }
 
-void halt_list_serve(struct gateway *gateway, struct http_request *request,
+static void answer_once(struct http_request *request, const struct halts_query *query,
+                        struct halt_set *set) {
+    struct listing listing = {0};
+    if (!halt_set_is_seen(set)) {
+        problem_respond(request, PROBLEM_BUS_UNAVAILABLE, ABSENCE);
+        return;
+    }
+    parley_buffer_init(&listing.out);
+    parley_buffer_text(&listing.out, "{\"items\":[");
+    halts_query_each(query, set, add_item, &listing);
+    parley_buffer_text(&listing.out, listing.has_more ? "],\"more\":true}\n" : "]}\n");
+    problem_or_json(request, &listing.out);
+}
+
+/* ---- following ---- */
+
+/* A choice of halts.  Owns: borrows from the request of its reader. */
+struct watching {
+    struct halts_query query;
+    char conversation[HALT_DIGEST_LENGTH + 1]; /* "": all */
+};
+
+static bool is_whole(void *list) {
+    return halt_set_is_whole(list);
+}
+
+static bool is_of_choice(const struct watching *watching, const struct halt_change *halt) {
+    return (watching->query.is_released ? halt->is_released : halt->is_open) &&
+           memcmp(halt->key, watching->conversation, strlen(watching->conversation)) == 0 &&
+           (watching->query.by == NULL || is_by(halt->value, watching->query.by));
+}
+
+static enum parley_status write_change(void *list, const void *filter, const struct change *change,
+                                       struct parley_buffer *out, bool *out_passes) {
+    const struct halt_change halt = halt_set_changed(change);
+    (void)list;
+    *out_passes = is_of_choice(filter, &halt);
+    if (*out_passes) {
+        write_item(halt.key, halt.value, out);
+    }
+    return parley_buffer_status(out);
+}
+
+static bool may_have_passed(void *list, const void *filter, const struct change *change) {
+    const struct watching *watching = filter;
+    (void)list;
+    return memcmp(halt_set_changed(change).key, watching->conversation,
+                  strlen(watching->conversation)) == 0;
+}
+
+static struct parley_bytes key_of(void *list, const struct change *change) {
+    (void)list;
+    return parley_bytes_of(halt_set_changed(change).key);
+}
+
+static void follow(struct gateway *gateway, struct follows *follows, struct http_request *request,
+                   const struct parley_protocol *protocol, const struct halts_query *query) {
+    static const struct follow_ops ops = {
+        .is_whole = is_whole, .write = write_change, .may_pass = may_have_passed, .id = key_of};
+    struct halt_set *set = halt_gate_set(gateway_halt_gate(gateway, protocol));
+    struct watching *watching = calloc(1, sizeof *watching);
+    if (watching == NULL) {
+        problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    watching->query = *query;
+    if (query->name != NULL) {
+        halt_digest_conversation(query->kind, parley_bytes_of(query->name), watching->conversation);
+    }
+    const struct follow_options options = {
+        .ops = &ops,
+        .list = set,
+        .log = halt_set_changes(set),
+        .protocol = protocol,
+        .name = "halts",
+        .agent = principal_agent(guard_principal(request), gateway->configuration->bind_sender),
+        .filter = {.filter = watching, .release = free, .context = watching},
+        .absence = ABSENCE};
+    follows_serve(follows, gateway->limits, request, &query->follow, &options);
+}
+
+/* ---- requests ---- */
+
+void halt_list_serve(struct gateway *gateway, struct follows *follows, struct http_request *request,
                      const struct parley_protocol *protocol) {
     struct halt_gate *gate = gateway_halt_gate(gateway, protocol);
     struct halts_query query;
-    struct listing listing = {0};
     if (gate == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing halts in %s.", protocol->name);
         return;
@@ -208,14 +328,9 @@ void halt_list_serve(struct gateway *gateway, struct http_request *request,
     if (!halts_query_read(request, protocol, false, &query)) {
         return;
     }
-    if (!halt_set_is_seen(halt_gate_set(gate))) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE,
-                        "The halts cannot be read from NATS at present. Ask again later.");
-        return;
+    if (query.follow.is_followed) {
+        follow(gateway, follows, request, protocol, &query);
+    } else {
+        answer_once(request, &query, halt_gate_set(gate));
     }
-    parley_buffer_init(&listing.out);
-    parley_buffer_text(&listing.out, "{\"items\":[");
-    halts_query_each(&query, halt_gate_set(gate), add_item, &listing);
-    parley_buffer_text(&listing.out, listing.has_more ? "],\"more\":true}\n" : "]}\n");
-    problem_or_json(request, &listing.out);
 }

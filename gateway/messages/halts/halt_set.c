@@ -14,6 +14,7 @@ enum { CHAIN_COUNT = 8192 };
 enum halt_state { LATCHING, OPEN, RELEASED };
 
 struct halt {
+    struct change change; /* in the order of changes, in any state */
     LIST_ENTRY(halt) by_key;
     LIST_ENTRY(halt) by_conversation; /* unless it is released */
     TAILQ_ENTRY(halt) released;       /* while it is, the oldest first */
@@ -37,6 +38,8 @@ struct halt_set {
     atomic_bool is_seen, was_seen;
     atomic_uint_least64_t refused_count;
     pthread_mutex_t mutex; /* for the rest */
+    struct change_log changes;
+    bool is_read; /* all entries of the present reading */
     struct halt_chain by_key[CHAIN_COUNT], by_conversation[CHAIN_COUNT];
     struct halt_shares shares;
     struct halt_queue released;
@@ -90,6 +93,10 @@ static void drop_value(struct halt *halt) {
     halt->value = (struct parley_bytes){0};
 }
 
+static void tell(struct halt_set *set, struct halt *halt) {
+    change_log_touch(&set->changes, &halt->change);
+}
+
 /* Without memory it is not known. */
 static void keep_value(struct halt *halt, struct parley_bytes value) {
     drop_value(halt);
@@ -102,12 +109,14 @@ static void keep_value(struct halt *halt, struct parley_bytes value) {
 
 static struct halt *add(struct halt_set *set, const char *key) {
     struct halt *halt = calloc(1, sizeof *halt);
-    if (halt != NULL) {
-        memcpy(halt->key, key, HALT_KEY_LENGTH);
-        LIST_INSERT_HEAD(chain_by_key(set, key), halt, by_key);
-        LIST_INSERT_HEAD(&set->by_conversation[chain_of(key)], halt, by_conversation);
-        count(set, true);
+    if (halt == NULL || !change_log_add(&set->changes, &halt->change)) {
+        free(halt);
+        return NULL;
     }
+    memcpy(halt->key, key, HALT_KEY_LENGTH);
+    LIST_INSERT_HEAD(chain_by_key(set, key), halt, by_key);
+    LIST_INSERT_HEAD(&set->by_conversation[chain_of(key)], halt, by_conversation);
+    count(set, true);
     return halt;
 }
 
@@ -131,6 +140,7 @@ static void hide(struct halt_set *set, struct halt *halt) {
     set->shown_count--;
     halt->is_shown = false;
     drop_value(halt);
+    tell(set, halt);
 }
 
 /* `halt`: it was released last. */
@@ -161,6 +171,7 @@ static void leave_state(struct halt_set *set, struct halt *halt) {
 static void drop(struct halt_set *set, struct halt *halt) {
     leave_state(set, halt);
     LIST_REMOVE(halt, by_key);
+    change_log_remove(&set->changes, &halt->change, parley_bytes_of(halt->key));
     drop_value(halt);
     free(halt);
 }
@@ -171,6 +182,9 @@ static void open_halt(struct halt_set *set, struct halt *halt, struct parley_byt
         leave_state(set, halt);
         LIST_INSERT_HEAD(&set->by_conversation[chain_of(halt->key)], halt, by_conversation);
         count(set, true);
+    }
+    if (halt->state != OPEN || !parley_bytes_equal(halt->value, value)) {
+        tell(set, halt);
     }
     halt->state = OPEN;
     keep_value(halt, value);
@@ -184,6 +198,7 @@ static void release(struct halt_set *set, struct halt *halt, struct parley_bytes
     halt->released_seconds = seconds;
     TAILQ_INSERT_TAIL(&set->released, halt, released);
     show(set, halt, value);
+    tell(set, halt);
     if (++set->released_count > HALTS_RELEASED_MAX) {
         drop(set, TAILQ_FIRST(&set->released));
     }
@@ -293,7 +308,10 @@ void halt_set_latched(struct halt_set *set, const char *key, uint64_t sequence) 
             halt_value_log(LOG_HALT_LATCHED, set->protocol, halt->value, NULL);
         }
         halt->writer_count--;
-        halt->state = halt->state == LATCHING ? OPEN : halt->state;
+        if (halt->state == LATCHING) {
+            halt->state = OPEN;
+            tell(set, halt);
+        }
         halt->sequence = halt->sequence > sequence ? halt->sequence : sequence;
     }
     pthread_mutex_unlock(&set->mutex);
@@ -311,6 +329,24 @@ void halt_set_unlatch(struct halt_set *set, const char *key) {
 
 /* ---- the bucket ---- */
 
+/* Those that stay are taken out of the log and put into it again, which needs no memory. */
+static void begin_changes(struct halt_set *set) {
+    struct change *change, *next;
+    struct changes kept;
+    TAILQ_INIT(&kept);
+    for (change = TAILQ_FIRST(&set->changes.changes); change != NULL; change = next) {
+        next = TAILQ_NEXT(change, link);
+        const struct halt *halt = OWNER_OF(change, struct halt, change);
+        change_log_remove(&set->changes, change, parley_bytes_of(halt->key));
+        TAILQ_INSERT_TAIL(&kept, change, link);
+    }
+    change_log_begin(&set->changes);
+    for (change = TAILQ_FIRST(&kept); change != NULL; change = next) {
+        next = TAILQ_NEXT(change, link);
+        (void)change_log_add(&set->changes, change);
+    }
+}
+
 void halt_set_begin(struct halt_set *set) {
     pthread_mutex_lock(&set->mutex);
     for (size_t i = 0; i < CHAIN_COUNT; i++) {
@@ -323,7 +359,9 @@ void halt_set_begin(struct halt_set *set) {
             halt = next;
         }
     }
+    begin_changes(set);
     set->is_overfull = false;
+    set->is_read = false;
     pthread_mutex_unlock(&set->mutex);
 }
 
@@ -371,6 +409,10 @@ void halt_set_see(struct halt_set *set, bool is_seen) {
     }
     if (is_seen) {
         atomic_store(&set->was_seen, true);
+        pthread_mutex_lock(&set->mutex);
+        set->is_read = true;
+        change_log_wake(&set->changes);
+        pthread_mutex_unlock(&set->mutex);
     }
 }
 
@@ -452,6 +494,24 @@ bool halt_set_expire(struct halt_set *set, int64_t before_seconds, char out[HALT
     return is_due;
 }
 
+/* ---- following ---- */
+
+struct change_log *halt_set_changes(struct halt_set *set) {
+    return &set->changes;
+}
+
+bool halt_set_is_whole(const struct halt_set *set) {
+    return set->is_read && halt_set_is_seen(set);
+}
+
+struct halt_change halt_set_changed(const struct change *change) {
+    const struct halt *halt = OWNER_OF(change, struct halt, change);
+    return (struct halt_change){.key = halt->key,
+                                .value = halt->value,
+                                .is_open = halt->state == OPEN,
+                                .is_released = halt->state == RELEASED && halt->is_shown};
+}
+
 /* ---- its life ---- */
 
 enum parley_status halt_set_create(const char *protocol, struct halt_set **out) {
@@ -463,6 +523,7 @@ enum parley_status halt_set_create(const char *protocol, struct halt_set **out) 
     set->shares.max = HALTS_SHARE_MAX;
     atomic_init(&set->busy_count, 1); /* it is not seen */
     pthread_mutex_init(&set->mutex, NULL);
+    change_log_init(&set->changes, &set->mutex);
     TAILQ_INIT(&set->released);
     *out = set;
     return PARLEY_OK;
@@ -477,6 +538,7 @@ void halt_set_destroy(struct halt_set *set) {
             drop(set, LIST_FIRST(&set->by_key[i]));
         }
     }
+    change_log_finish(&set->changes);
     pthread_mutex_destroy(&set->mutex);
     free(set);
 }

@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "change_log.h"
 #include "halt_value.h"
 
 struct halt_set;
@@ -107,3 +108,18 @@ void halt_set_each_released(struct halt_set *set, const char *conversation,
 /* Forgets a halt that was released before that time, and gives its key, so that it can be purged
  * from the bucket.  Returns: false: there is none. */
 bool halt_set_expire(struct halt_set *set, int64_t before_seconds, char out[HALT_KEY_LENGTH + 1]);
+
+/* ---- following ---- */
+
+/* The order in which halts changed; its lock is that of the set.  Owns: borrowed. */
+struct change_log *halt_set_changes(struct halt_set *set);
+/* With the lock: all is known that the log is about. */
+bool halt_set_is_whole(const struct halt_set *set);
+/* With the lock: what an item of the log is now.  Owns: borrowed from the set. */
+struct halt_change {
+    const char *key;
+    struct parley_bytes value; /* data NULL: not known */
+    bool is_open;              /* halt_set_each has it */
+    bool is_released;          /* halt_set_each_released has it */
+};
+struct halt_change halt_set_changed(const struct change *change);

@@ -158,6 +158,35 @@ static ssize_t read_events(void *state, char *buffer, size_t size) {
 
 /* ---- beginning ---- */
 
+bool follow_query_admit(struct http_request *request, const struct follow_query *query,
+                        bool has_limit) {
+    if (query->is_followed && has_limit) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        "A list that is followed is sent whole: leave out `limit`, and choose with "
+                        "the other options.");
+        return false;
+    }
+    if (!query->is_followed && query->token != NULL) {
+        problem_respond(
+            request, PROBLEM_INVALID_PARAMETER,
+            "`since` resumes a list that is followed: add follow=true, or leave it out.");
+        return false;
+    }
+    return true;
+}
+
+static size_t number_of(const struct parley_protocol *protocol) {
+    size_t number = 0;
+    while (parley_protocols[number] != protocol) {
+        number++;
+    }
+    return number;
+}
+
+static void write_name(const struct follow_options *options, char out[FOLLOW_NAME_MAX]) {
+    snprintf(out, FOLLOW_NAME_MAX, "%s.%s", options->protocol->name, options->name);
+}
+
 /* Last-Event-ID takes precedence, as for streams. Returns: false when it has answered. */
 static bool read_token(struct http_request *request, const struct follow_query *query,
                        const char *name, struct follow_token *token, bool *out_has_token) {
@@ -328,12 +357,12 @@ static struct follow_reader *create(struct follows *follows, struct http_request
                                      .digest = digest_of(request, options->agent),
                                      .follows = follows,
                                      .group = group,
-                                     .protocols = options->protocols,
+                                     .protocols = UINT64_C(1) << number_of(options->protocol),
                                      .agent = agent,
                                      .media_type = form->media_type,
                                      .quiet.fire = on_quiet,
                                      .again.fire = on_again};
-    snprintf(reader->name, sizeof reader->name, "%s", options->name);
+    write_name(options, reader->name);
     parley_buffer_init(&reader->text);
     parley_buffer_init(&reader->item);
     TAILQ_INSERT_TAIL(&group->readers, reader, link);
@@ -355,10 +384,12 @@ void follows_serve(struct follows *follows, const struct limits *limits,
     struct stream_format form;
     struct follow_token token = {0};
     bool has_token;
+    char name[FOLLOW_NAME_MAX];
     struct tally_entry *opening = NULL;
     struct follow_reader *reader = NULL;
+    write_name(options, name);
     if (stream_format_choose(request, NULL, &form) &&
-        read_token(request, query, options->name, &token, &has_token) &&
+        read_token(request, query, name, &token, &has_token) &&
         is_serving(follows, request) &&
         open_answer_admit(limits, request, form.media_type, &opening)) {
         reader = create(follows, request, options, &form);

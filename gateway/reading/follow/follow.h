@@ -33,13 +33,14 @@ struct follow_ops {
 
 struct follow_options {
     const struct follow_ops *ops;
-    void *list;             /* borrowed; it outlives the reader */
-    struct change_log *log; /* of the list */
-    const char *name;       /* in tokens: "roundtable.tasks"; copied */
-    uint64_t protocols;     /* that its reader must be allowed to read: as stream_reader.reads */
-    const char *agent;      /* to whom the reader is bound; NULL: none.  Borrowed for the call */
-    struct follow_filter {  /* of the reader's choice */
-        void *filter;       /* given to the operations */
+    void *list;                             /* borrowed; it outlives the reader */
+    struct change_log *log;                 /* of the list */
+    const struct parley_protocol *protocol; /* that its reader must be allowed to read */
+    const char *name; /* of the list, in tokens: "tasks" for "roundtable.tasks:…".  Owns: borrowed
+                         for the call */
+    const char *agent;     /* to whom the reader is bound; NULL: none.  Borrowed for the call */
+    struct follow_filter { /* of the reader's choice */
+        void *filter;      /* given to the operations */
         void (*release)(void *context); /* called once, also where the request is refused */
         void *context;
         int64_t sweep_ms; /* time alone lets items pass: all are looked at so often; 0: no */
@@ -64,6 +65,11 @@ struct follow_query {
     }
 /* `value`: of the option `follow`.  Returns: whether it can have that. */
 bool follow_query_set(struct follow_query *query, const char *value);
+
+/* Whether the options go together: a list that is followed is whole, so that `limit` is not for it.
+ * Returns: false when it has answered. */
+bool follow_query_admit(struct http_request *request, const struct follow_query *query,
+                        bool has_limit);
 
 /* Whether a request with this value of the option `follow` (NULL: without it) follows the list. */
 bool follow_is_asked(const char *value);
