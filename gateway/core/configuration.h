@@ -51,6 +51,7 @@ struct configuration {
     uint64_t index;            /* whether an index is kept: 0 or 1 */
     uint64_t index_max_bytes;  /* of its file */
     bool index_text;           /* it has the words of messages */
+    int64_t remind_ms;         /* of acknowledgements that are overdue by it; 0: not */
     uint64_t log_format, log_level; /* enum log_format, enum log_level */
     uint64_t access_log;            /* enum access_log */
     bool trace;                     /* start a trace for requests without one */

@@ -5,8 +5,10 @@
 
 #include "index_messages.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 
+#include "index_overdue.h"
 #include "index_page.h"
 #include "reactor.h"
 
@@ -121,6 +123,16 @@ static bool is_own(const struct index_page *page, const struct index_message *me
            parley_bytes_equal(message->sender, parley_bytes_of(own));
 }
 
+/* Of a thread that is cut, the rest may have the acknowledgement. */
+static void note_overdue(struct index_page *page, bool is_cut, const struct index_duties_row *row,
+                         struct parley_bytes recipient) {
+    struct index_asking *asking = page->duties.asking;
+    if (asking->question->overdue != NULL && !is_cut &&
+        index_overdue_note(asking, &row->message, row->subject, recipient) != PARLEY_OK) {
+        asking->answered = INDEX_NO_MEMORY;
+    }
+}
+
 /* Returns: false: the page is full before the last of them. */
 static bool add_recipients(struct index_page *page, const struct duty_thread *thread,
                            const struct index_duties_row *row) {
@@ -140,6 +152,7 @@ static bool add_recipients(struct index_page *page, const struct duty_thread *th
             page->skipped = i;
             return false;
         }
+        note_overdue(page, thread->is_cut || number == SIZE_MAX, row, name);
         write_item(page, row, recipients.is_cut || number == SIZE_MAX, &name, &state);
     }
     page->skipped = 0;
@@ -247,8 +260,10 @@ static bool take_for_inbox(struct index_page *page, const struct index_duties_ro
 /* ---- the lists ---- */
 
 static void write_end(struct acks *acks, bool has_unmatched) {
+    struct index_asking *asking = acks->page.duties.asking;
     struct parley_buffer members;
-    char next[INDEX_CURSOR_SIZE];
+    char room[INDEX_CURSOR_SIZE];
+    const char *next = index_page_next(&acks->page, room);
     parley_buffer_init(&members);
     if (has_unmatched) {
         parley_buffer_text(&members, ",\"unmatched\":[");
@@ -256,7 +271,11 @@ static void write_end(struct acks *acks, bool has_unmatched) {
         parley_buffer_text(&members, acks->is_cut ? "],\"more\":true" : "]");
         members.has_failed = members.has_failed || acks->unmatched.has_failed;
     }
-    index_list_end_with(acks->page.duties.asking, index_page_next(&acks->page, next), &members);
+    index_list_end_with(asking, next, &members);
+    if (asking->question->overdue != NULL) {
+        snprintf(asking->question->overdue->next, INDEX_CURSOR_SIZE, "%s",
+                 next != NULL ? next : "");
+    }
     parley_buffer_finish(&members);
 }
 

@@ -136,6 +136,9 @@ static enum parley_status make_names(struct duty_thread *thread) {
     PARLEY_TRY(make_room(&thread->subjects, 2 * thread->count));
     for (size_t i = 0; i < thread->count; i++) {
         const struct duty_message *message = &thread->messages[i];
+        if ((message->part & PARLEY_INDEX_REMINDS) != 0) {
+            continue;
+        }
         add_name(&thread->writers, message->sender, i);
         if ((message->part & PARLEY_INDEX_ACKNOWLEDGES) == 0) {
             add_name(&thread->answers, message->sender, i);

@@ -48,7 +48,9 @@ struct place {
     uint64_t first;  /* … and nothing is to be before this */
     uint64_t last;   /* sequence in the stream, as the last look saw it */
     uint64_t whole;  /* all up to there has come, though its end may be gone from the stream */
-    bool is_current; /* nothing more has come than the stream said it would */
+    int64_t asked_ms, looked_ms; /* when the next look and the last one asked the stream … */
+    int64_t covered_ms; /* … and the last one of which all that it saw is committed; 0: none */
+    bool is_current;    /* nothing more has come than the stream said it would */
     bool is_seen;
     bool is_placed; /* the file knows it, and holds nothing of an earlier one of its name */
 };
@@ -68,6 +70,7 @@ struct index_keeper {
     atomic_int state;                      /* enum index_state */
     atomic_bool is_known;
     atomic_ullong lag, bytes;
+    atomic_llong *covered_ms; /* one per protocol */
     int lock_fd;
 };
 
@@ -82,9 +85,49 @@ static void stop_reading(struct index_keeper *keeper) {
     }
 }
 
-/* The next look opens it again. */
+/* Of each protocol the place of which least is committed counts. */
+static void publish_covered(struct index_keeper *keeper) {
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        int64_t covered_ms = INT64_MAX;
+        for (size_t j = 0; j < keeper->place_count; j++) {
+            const struct place *place = &keeper->places[j];
+            if (place->channel == i && place->covered_ms < covered_ms) {
+                covered_ms = place->covered_ms;
+            }
+        }
+        atomic_store(&keeper->covered_ms[i], covered_ms != INT64_MAX ? covered_ms : 0);
+    }
+}
+
+static void forget_covered(struct index_keeper *keeper) {
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        keeper->places[i].covered_ms = 0;
+    }
+    publish_covered(keeper);
+}
+
+/* The next sequence that is to come, or may be missing. */
+static uint64_t next_of(const struct place *place) {
+    return place->whole >= place->at.next ? place->whole + 1 : place->at.next;
+}
+
+static void note_covered(struct index_keeper *keeper) {
+    if (keeper->store == NULL || index_store_pending(keeper->store) > 0) {
+        return;
+    }
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        struct place *place = &keeper->places[i];
+        if (place->is_seen && place->is_placed && next_of(place) > place->last) {
+            place->covered_ms = place->looked_ms;
+        }
+    }
+    publish_covered(keeper);
+}
+
+/* The next look opens it again. What is covered is forgotten before there is another file. */
 static void on_failure(struct index_keeper *keeper, const char *why) {
     const bool is_damaged = keeper->store != NULL && index_store_is_damaged(keeper->store);
+    forget_covered(keeper);
     stop_reading(keeper);
     index_store_close(keeper->store);
     keeper->store = NULL;
@@ -151,6 +194,7 @@ static void commit(struct index_keeper *keeper) {
     if (keeper->store != NULL && index_store_commit(keeper->store) != PARLEY_OK) {
         on_failure(keeper, "rows cannot be committed");
     }
+    note_covered(keeper);
 }
 
 static void on_commit(struct reactor_timer *timer) {
@@ -237,7 +281,7 @@ static void note_progress(struct index_keeper *keeper) {
     for (size_t i = 0; i < keeper->place_count; i++) {
         const struct place *place = &keeper->places[i];
         is_known = is_known && place->is_seen;
-        const uint64_t next = place->whole >= place->at.next ? place->whole + 1 : place->at.next;
+        const uint64_t next = next_of(place);
         lag += place->last >= next ? place->last + 1 - next : 0;
     }
     atomic_store(&keeper->lag, lag);
@@ -310,6 +354,7 @@ static void follow(struct place *place, const struct jetstream_stream_info *info
         ordered_consumer_close(place->consumer);
         place->consumer = NULL;
         place->is_placed = false;
+        place->covered_ms = 0;
         place->first = 0;
         snprintf(place->created, sizeof place->created, "%s", info->created);
     }
@@ -334,10 +379,12 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
     /* The last messages may have been removed, or be of other subjects. */
     place->whole = place->is_current && place->last == info->last_sequence ? place->last : 0;
     place->last = info->last_sequence;
+    place->looked_ms = place->asked_ms;
     place->is_seen = true;
     follow(place, info);
     atomic_store(&keeper->bytes, index_store_bytes(keeper->store));
     note_progress(keeper);
+    note_covered(keeper);
 }
 
 /* Where there is no room for all, the oldest twentieth of each stream goes. */
@@ -387,6 +434,7 @@ static void on_look(struct reactor_timer *timer) {
     for (size_t i = 0; i < keeper->place_count; i++) {
         struct place *place = &keeper->places[i];
         if (place->asked == NULL) {
+            place->asked_ms = reactor_clock_ms();
             place->asked = jetstream_stream_ask(keeper->jetstream, place->stream, on_info, place);
         }
     }
@@ -415,7 +463,8 @@ static enum parley_status connect_to_nats(struct index_keeper *keeper) {
     const size_t count = parley_protocol_count();
     keeper->streams = calloc(count, sizeof *keeper->streams);
     keeper->readers = calloc(count, sizeof *keeper->readers);
-    if (keeper->streams == NULL || keeper->readers == NULL) {
+    keeper->covered_ms = calloc(count, sizeof *keeper->covered_ms);
+    if (keeper->streams == NULL || keeper->readers == NULL || keeper->covered_ms == NULL) {
         return PARLEY_E_MEMORY;
     }
     for (size_t i = 0; i < count; i++) {
@@ -494,6 +543,7 @@ static void free_readers(struct index_keeper *keeper) {
     }
     free(keeper->readers);
     free(keeper->streams);
+    free(keeper->covered_ms);
 }
 
 void index_keeper_destroy(struct index_keeper *keeper) {
@@ -523,4 +573,8 @@ struct index_progress index_keeper_progress(const struct index_keeper *keeper) {
                                    .is_known = atomic_load(&keeper->is_known),
                                    .lag = atomic_load(&keeper->lag),
                                    .bytes = atomic_load(&keeper->bytes)};
+}
+
+int64_t index_keeper_covered_ms(const struct index_keeper *keeper, size_t protocol) {
+    return atomic_load(&keeper->covered_ms[protocol]);
 }

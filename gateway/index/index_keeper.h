@@ -44,3 +44,8 @@ enum parley_status index_keeper_create(const struct index_keeper_options *option
 void index_keeper_destroy(struct index_keeper *keeper);
 
 struct index_progress index_keeper_progress(const struct index_keeper *keeper);
+
+/* The time, on reactor_clock_ms, before which all messages of parley_protocols[protocol] that NATS
+ * then had are in the file, for every question that begins from now on; 0: it is not known, as
+ * while the file is made again.  Threads: any. */
+int64_t index_keeper_covered_ms(const struct index_keeper *keeper, size_t protocol);

@@ -65,6 +65,7 @@ static void step(struct index_page *page, struct index_page_rows *rows) {
     rows->is_there = index_step(page->duties.asking, rows->statement);
     if (rows->is_there) {
         index_duties_row_read(rows->statement, &rows->row);
+        rows->is_there = rows->row.message.at.stored <= question_of(page)->until_ms;
     }
 }
 

@@ -66,6 +66,7 @@ struct index_question {
     bool is_lines;  /* NDJSON */
     bool has_data;  /* items are wanted with their data: the answer is their places */
     bool has_words; /* this gateway keeps the words of messages */
+    struct index_overdue *overdue; /* where the items of acks are noted, too; NULL: they are not */
 };
 
 enum index_answered {

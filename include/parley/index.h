@@ -40,6 +40,19 @@ enum parley_index_part {
     PARLEY_INDEX_ASKS = 1,         /* it asks those whom it names for one */
     PARLEY_INDEX_ACKNOWLEDGES = 2, /* it is one */
     PARLEY_INDEX_URGENT = 4,
+    PARLEY_INDEX_REMINDS = 8, /* the gateway reminds of one: it is no turn of the conversation */
+};
+
+#define PARLEY_INDEX_GATEWAY "parley"      /* the sender of reminders … */
+#define PARLEY_INDEX_REMINDER_ID "remind:" /* … whose ids begin so */
+
+/* An acknowledgement that is overdue.  Owns: borrowed. */
+struct parley_reminder {
+    struct parley_bytes id;              /* of the reminder */
+    struct parley_bytes place;           /* of the message that asks for it: STREAM:SEQUENCE … */
+    struct parley_bytes thread, subject; /* … and what it says; data NULL: it does not */
+    struct parley_bytes recipient;       /* who must acknowledge it; data NULL: anyone */
+    int64_t stored_s;                    /* Unix time */
 };
 
 /* How messages of a protocol are acknowledged, for lists of who still must. */
@@ -52,6 +65,9 @@ struct parley_index_acks {
     const char *subject, *status; /* the members of an entry that have them, or begin so */
     /* The text of a subject after its prefix, by which an acknowledgement names a message, too. */
     struct parley_bytes (*topic)(struct parley_bytes subject);
+    /* Appends a valid message, as JSON, that reminds the recipient in the thread of the message. It
+     * asks for nothing, and its part is PARLEY_INDEX_REMINDS. */
+    void (*write_reminder)(const struct parley_reminder *reminder, struct parley_buffer *out);
 };
 
 struct parley_index_reference {

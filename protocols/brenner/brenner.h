@@ -90,6 +90,8 @@ extern const char *const brenner_types[];
 extern const struct parley_rule brenner_rules[BRENNER_RULE_COUNT];
 extern const struct parley_example brenner_examples[];
 
+struct parley_reminder;
+
 /* "DELTA[opus]: …" is BRENNER_DELTA. */
 unsigned brenner_type_of(struct parley_bytes subject);
 
@@ -118,4 +120,6 @@ enum parley_status brenner_convert(struct parley_message *message, const struct 
 extern const struct parley_dialect brenner_dialects[];     /* mail.c */
 extern const struct parley_artifact_kind brenner_artifact; /* artifact_write.c */
 extern const struct parley_index_kind brenner_index;
+/* As parley_index_acks.write_reminder. */
+void brenner_write_reminder(const struct parley_reminder *reminder, struct parley_buffer *out);
 extern const struct parley_codec brenner_codec_markdown; /* text/markdown */

@@ -36,7 +36,8 @@ static const struct parley_index_acks acks = {.relation = ACKNOWLEDGES,
                                               .statuses = statuses,
                                               .subject = "subject",
                                               .status = "status",
-                                              .topic = topic_of};
+                                              .topic = topic_of,
+                                              .write_reminder = brenner_write_reminder};
 
 /* A section of a body and what it is in the entry: a member of that name, a reference, or both. */
 static const struct section_row {
@@ -98,11 +99,20 @@ static bool is_pressing(const struct parley_message *message, const struct brenn
     return is;
 }
 
+static bool is_reminder(const struct parley_message *message) {
+    const struct parley_bytes id = parley_message_text(message, BRENNER_ID);
+    return message->type == BRENNER_INFO && begins_with(id, PARLEY_INDEX_REMINDER_ID) &&
+           parley_bytes_equal(parley_message_text(message, brenner_sender_field(message)),
+                              PARLEY_BYTES(PARLEY_INDEX_GATEWAY));
+}
+
 /* An ACK needs no acknowledgement, even if it asks for one (MB-009). */
 static void set_part(const struct parley_message *message, struct parley_index_entry *out) {
     const struct parley_value *asks = &message->values[BRENNER_ACK_REQUIRED];
     if (message->type == BRENNER_ACK) {
         out->part = PARLEY_INDEX_ACKNOWLEDGES;
+    } else if (is_reminder(message)) {
+        out->part = PARLEY_INDEX_REMINDS;
     } else if (asks->kind == PARLEY_BOOLEAN && asks->number != 0) {
         out->part = PARLEY_INDEX_ASKS;
     }

@@ -141,6 +141,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
     assert_int_equal(configuration->index, 0);
     assert_true(configuration->index_max_bytes == UINT64_C(2) << 30);
     assert_false(configuration->index_text);
+    assert_int_equal(configuration->remind_ms, 0);
     assert_int_equal(configuration->compression_max_bytes, 64 << 20);
     assert_int_equal(configuration->connections_max, 20000);
     assert_int_equal(configuration->in_flight_max, 16384);
@@ -200,6 +201,7 @@ static void test_the_defaults_are_those_of_the_contract(void **state) {
                                     "  \"index\": \"off\",\n"
                                     "  \"index-max\": \"2g\",\n"
                                     "  \"index-text\": false,\n"
+                                    "  \"remind\": \"0\",\n"
                                     "  \"spool-max\": \"1g\",\n"
                                     "  \"compression-max\": \"64m\",\n"
                                     "  \"connections\": 20000,\n"
@@ -347,6 +349,24 @@ static void test_an_unknown_flag_suggests_the_nearest(void **state) {
     ASSERT_REFUSED("(parley serve --help lists them)", "--verbose", NULL);
     ASSERT_REFUSED("--listen needs a value", "--listen", NULL);
     ASSERT_REFUSED("unexpected argument 'now': serve takes only options", "now", NULL);
+}
+
+static void test_reminders_need_an_index_and_a_dedupe_window(void **state) {
+    struct loaded loaded;
+    (void)state;
+    ASSERT_REFUSED("--remind needs the index, which knows what is overdue: --index on",
+                   "--remind=4h", NULL);
+    ASSERT_REFUSED("--remind needs a --dedupe-window of 1m or more", "--remind=4h", "--index=on",
+                   "--dedupe-window=59s", NULL);
+    static const char *const wrong[] = {"--remind=", "--remind=4", "--remind=-4h", "--remind=often",
+                                        "--remind=31d"};
+    for (size_t i = 0; i < sizeof wrong / sizeof wrong[0]; i++) {
+        ASSERT_REFUSED("--remind", wrong[i], "--index=on", NULL);
+    }
+    LOAD(&loaded, "--remind=30d", "--index=on", "--dedupe-window=1m", NULL);
+    assert_int_equal(loaded.status, -1);
+    assert_true(loaded.configuration.remind_ms == INT64_C(30) * 86400000);
+    finish_loaded(&loaded);
 }
 
 static void test_an_open_address_is_refused_unless_it_is_wanted(void **state) {
@@ -603,6 +623,7 @@ int main(void) {
         cmocka_unit_test_setup(test_a_value_out_of_form_or_range_is_refused_by_its_name,
                                clean_environment),
         cmocka_unit_test_setup(test_an_unknown_flag_suggests_the_nearest, clean_environment),
+        cmocka_unit_test_setup(test_reminders_need_an_index_and_a_dedupe_window, clean_environment),
         cmocka_unit_test_setup(test_an_open_address_is_refused_unless_it_is_wanted,
                                clean_environment),
         cmocka_unit_test_setup(

@@ -22,7 +22,7 @@ static const char *const topics[SUBJECTS] = {"Heat", "Heat again", "Heat", "heat
 
 struct said {
     int sender, subject, status;
-    bool is_ack;
+    enum { SAYS, ACKS, REMINDS } kind; /* reminders are the gateway's, which takes no part */
     int of; /* the number of a message that the acknowledgement names by id; NONE */
 };
 
@@ -38,8 +38,10 @@ static void make_thread(const struct said *said, int count, struct duty_thread *
     *out = (struct duty_thread){.count = 0};
     for (int i = 0; i < count; i++) {
         const struct duty_message message = {.at = place_of(i),
-                                             .part = said[i].is_ack ? PARLEY_INDEX_ACKNOWLEDGES
-                                                                    : PARLEY_INDEX_ASKS,
+                                             .part = said[i].kind == REMINDS ? PARLEY_INDEX_REMINDS
+                                                     : said[i].kind == ACKS
+                                                         ? PARLEY_INDEX_ACKNOWLEDGES
+                                                         : PARLEY_INDEX_ASKS,
                                              .sender = parley_bytes_of(senders[said[i].sender]),
                                              .subject = parley_bytes_of(subjects[said[i].subject]),
                                              .topic = parley_bytes_of(topics[said[i].subject])};
@@ -49,7 +51,7 @@ static void make_thread(const struct said *said, int count, struct duty_thread *
                                      .status = (size_t)said[i].status,
                                      .of = said[i].of != NONE ? pos_of(said[i].of) : 0};
         assert_int_equal(duty_add_message(out, &message), PARLEY_OK);
-        if (said[i].is_ack) {
+        if (said[i].kind == ACKS) {
             assert_int_equal(duty_add_ack(out, &ack), PARLEY_OK);
         }
     }
@@ -65,69 +67,81 @@ static const struct {
     int recipient; /* of message 0; 0: anyone */
     int acknowledged, answered;
 } rows[] = {
-    {"it is acknowledged by its id", {{1, 1, 0, false, NONE}, {2, 4, 1, true, 0}}, 2, 2, 1, NONE},
+    {"it is acknowledged by its id", {{1, 1, 0, SAYS, NONE}, {2, 4, 1, ACKS, 0}}, 2, 2, 1, NONE},
     {"it is acknowledged by its subject",
-     {{1, 1, 0, false, NONE}, {2, 1, 1, true, NONE}},
+     {{1, 1, 0, SAYS, NONE}, {2, 1, 1, ACKS, NONE}},
      2,
      2,
      1,
      NONE},
     {"a subject may be without its prefix",
-     {{1, 2, 0, false, NONE}, {2, 0, 1, true, NONE}},
+     {{1, 2, 0, SAYS, NONE}, {2, 0, 1, ACKS, NONE}},
      2,
      2,
      1,
      NONE},
     {"a subject in other letters is another",
-     {{1, 3, 0, false, NONE}, {2, 0, 1, true, NONE}},
+     {{1, 3, 0, SAYS, NONE}, {2, 0, 1, ACKS, NONE}},
      2,
      2,
      NONE,
      NONE},
     {"of several with the subject it is the newest",
-     {{1, 0, 0, false, NONE}, {1, 0, 0, false, NONE}, {2, 0, 1, true, NONE}},
+     {{1, 0, 0, SAYS, NONE}, {1, 0, 0, SAYS, NONE}, {2, 0, 1, ACKS, NONE}},
      3,
      2,
      NONE,
      NONE},
     {"nobody acknowledges a message of their own by its subject",
-     {{1, 0, 0, false, NONE}, {2, 0, 0, false, NONE}, {2, 0, 1, true, NONE}},
+     {{1, 0, 0, SAYS, NONE}, {2, 0, 0, SAYS, NONE}, {2, 0, 1, ACKS, NONE}},
      3,
      2,
      2,
      1},
     {"an acknowledgement is not what another is about",
-     {{1, 0, 0, false, NONE}, {3, 0, 1, true, NONE}, {2, 0, 1, true, NONE}},
+     {{1, 0, 0, SAYS, NONE}, {3, 0, 1, ACKS, NONE}, {2, 0, 1, ACKS, NONE}},
      3,
      2,
      2,
      NONE},
     {"the highest status counts",
-     {{1, 0, 0, false, NONE}, {2, 4, 3, true, 0}, {2, 4, 1, true, 0}, {2, 4, 3, true, 0}},
+     {{1, 0, 0, SAYS, NONE}, {2, 4, 3, ACKS, 0}, {2, 4, 1, ACKS, 0}, {2, 4, 3, ACKS, 0}},
      4,
      2,
      1,
      NONE},
     {"an acknowledgement is no answer, and an answer no acknowledgement",
-     {{1, 0, 0, false, NONE}, {2, 4, 1, true, 0}, {2, 1, 0, false, NONE}},
+     {{1, 0, 0, SAYS, NONE}, {2, 4, 1, ACKS, 0}, {2, 1, 0, SAYS, NONE}},
      3,
      2,
      1,
      2},
     {"another's acknowledgement does not count",
-     {{1, 0, 0, false, NONE}, {3, 4, 1, true, 0}},
+     {{1, 0, 0, SAYS, NONE}, {3, 4, 1, ACKS, 0}},
      2,
      2,
      NONE,
      NONE},
     {"anyone's counts but the sender's",
-     {{1, 0, 0, false, NONE}, {1, 4, 4, true, 0}, {3, 4, 1, true, 0}},
+     {{1, 0, 0, SAYS, NONE}, {1, 4, 4, ACKS, 0}, {3, 4, 1, ACKS, 0}},
      3,
      0,
      2,
      NONE},
+    {"a reminder is no answer, and an acknowledgement is not of its subject",
+     {{1, 0, 0, SAYS, NONE}, {2, 0, 0, REMINDS, NONE}, {3, 0, 1, ACKS, NONE}},
+     3,
+     2,
+     NONE,
+     NONE},
+    {"an acknowledgement behind a reminder is of the message",
+     {{1, 0, 0, SAYS, NONE}, {3, 0, 0, REMINDS, NONE}, {2, 0, 1, ACKS, NONE}},
+     3,
+     2,
+     2,
+     NONE},
     {"a name that begins like another is another",
-     {{2, 0, 0, false, NONE}, {4, 4, 1, true, 0}},
+     {{2, 0, 0, SAYS, NONE}, {4, 4, 1, ACKS, 0}},
      2,
      1,
      NONE,
@@ -208,7 +222,7 @@ static bool is_about(const struct said *said, int message, int ack) {
 static int meant(const struct said *said, int ack) {
     int found = said[ack].of;
     for (int i = ack - 1; i >= 0 && found == NONE; i--) {
-        if (!said[i].is_ack && said[i].sender != said[ack].sender && is_about(said, i, ack)) {
+        if (said[i].kind == SAYS && said[i].sender != said[ack].sender && is_about(said, i, ack)) {
             found = i;
         }
     }
@@ -220,7 +234,7 @@ static int model_acknowledged(const struct said *said, int message, int recipien
     for (int i = 0; i < MESSAGES; i++) {
         const bool is_by =
             recipient != 0 ? said[i].sender == recipient : said[i].sender != said[message].sender;
-        if (said[i].is_ack && is_by && meant(said, i) == message &&
+        if (said[i].kind == ACKS && is_by && meant(said, i) == message &&
             (best == NONE || said[i].status > said[best].status)) {
             best = i;
         }
@@ -230,7 +244,7 @@ static int model_acknowledged(const struct said *said, int message, int recipien
 
 static int model_answered(const struct said *said, int message, int recipient) {
     int i = message + 1;
-    while (i < MESSAGES && (said[i].is_ack || said[i].sender != recipient)) {
+    while (i < MESSAGES && (said[i].kind != SAYS || said[i].sender != recipient)) {
         i++;
     }
     return i < MESSAGES && recipient != 0 ? i : NONE;
@@ -239,7 +253,8 @@ static int model_answered(const struct said *said, int message, int recipient) {
 static size_t model_writers(const struct said *said, int message, const char *out[SENDERS]) {
     size_t count = 0;
     for (int i = 0; i < message; i++) {
-        bool is_there = said[i].sender == said[message].sender || said[i].sender == 0;
+        bool is_there = said[i].sender == said[message].sender || said[i].sender == 0 ||
+                        said[i].kind == REMINDS;
         for (size_t j = 0; j < count; j++) {
             is_there = is_there || out[j] == senders[said[i].sender];
         }
@@ -295,9 +310,9 @@ static void test_threads_are_what_a_plain_reading_makes_of_them(void **state) {
             said[j] = (struct said){.sender = chance(SENDERS + 1),
                                     .subject = chance(SUBJECTS),
                                     .status = chance(5),
-                                    .is_ack = chance(2) == 0,
+                                    .kind = (int[]){SAYS, ACKS, ACKS, REMINDS}[chance(4)],
                                     .of = NONE};
-            said[j].of = said[j].is_ack && j > 0 && chance(2) == 0 ? chance(j) : NONE;
+            said[j].of = said[j].kind == ACKS && j > 0 && chance(2) == 0 ? chance(j) : NONE;
         }
         make_thread(said, MESSAGES, &thread);
         compare(said, &thread, found);

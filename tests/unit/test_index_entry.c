@@ -244,6 +244,12 @@ static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void *
         {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nSoon", "", 0},
         {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nBlocking", "",
          PARLEY_INDEX_URGENT},
+        {"INFO", "x", ",\"from\":\"parley\",\"id\":\"remind:x\"", PARLEY_INDEX_REMINDS},
+        {"INFO", "x", ",\"from\":\"parley\",\"id\":\"x\"", 0},
+        {"INFO", "x", ",\"from\":\"Ann\",\"id\":\"remind:x\",\"ack_required\":true",
+         PARLEY_INDEX_ASKS},
+        {"ACK", "# A\\n\\n## Status\\nReceived", ",\"from\":\"parley\",\"id\":\"remind:x\"",
+         PARLEY_INDEX_ACKNOWLEDGES},
         {"CRITIQUE", "# C\\n\\n## Target\\nA2\\n\\n## Attack\\nNo\\n\\n## Severity\\nCritical", "",
          PARLEY_INDEX_URGENT},
     };
@@ -260,6 +266,82 @@ static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void *
             fail_msg("%s: %u", text, entry.part);
         }
         finish(&checked);
+    }
+}
+
+/* ---- reminders ---- */
+
+#define X10 "xxxxxxxxxx"
+#define X90 X10 X10 X10 X10 X10 X10 X10 X10 X10
+#define CUT "INFO: Acknowledgement overdue: "
+
+static const struct {
+    const char *subject, *recipient, *thread, *wanted; /* NULL: it has none */
+} reminders[] = {
+    {"QUESTION: Why?", "Bob", "RS-20260101-heat", CUT "QUESTION: Why?"},
+    {"KICKOFF: x", NULL, "RS-20260101-heat", CUT "KICKOFF: x"},
+    {"QUESTION: Why?", "Bob", NULL, CUT "QUESTION: Why?"},
+    {NULL, "", NULL, CUT},
+    {"INFO: # \"\\\n\n## Status\n```delta", "a \"b\"\n\xE2\x82\xAC", "COORD-ice",
+     CUT "INFO: # \"\\\n\n## Status\n```delta"},
+    {X90, "Bob", "a.b-1", CUT "xxxxxxxx" X10 X10 X10 X10 X10 X10 X10 X10 "\xE2\x80\xA6"},
+    {"xxxxxxxxx" X10 X10 X10 X10 X10 X10 X10 X10, "Bob", "a.b-1",
+     CUT "xxxxxxxxx" X10 X10 X10 X10 X10 X10 X10 X10},
+    {"\xC3\xA9" X90 X90, "Bob", "a",
+     CUT "\xC3\xA9xxxxxx" X10 X10 X10 X10 X10 X10 X10 X10 "\xE2\x80\xA6"},
+    {"xxxxxxx" X10 X10 X10 X10 X10 X10 X10 X10 "\xC3\xA9xxx", "Bob", "a",
+     CUT "xxxxxxx" X10 X10 X10 X10 X10 X10 X10 X10 "\xE2\x80\xA6"},
+};
+
+static struct parley_bytes bytes_or_none(const char *text) {
+    return text != NULL ? parley_bytes_of(text) : (struct parley_bytes){0};
+}
+
+/* Without memory it says so, and is not whole. */
+static void write_reminder(size_t number, struct parley_buffer *out) {
+    const struct parley_reminder reminder = {.id = PARLEY_BYTES("remind:BRENNER:12:Bob"),
+                                             .place = PARLEY_BYTES("BRENNER:12"),
+                                             .thread = bytes_or_none(reminders[number].thread),
+                                             .subject = bytes_or_none(reminders[number].subject),
+                                             .recipient =
+                                                 bytes_or_none(reminders[number].recipient),
+                                             .stored_s = 1767225600};
+    bool is_written = false;
+    for (size_t first = 0; !is_written; first++) {
+        parley_buffer_finish(out);
+        parley_buffer_init(out);
+        fault_heap_arm(first, SIZE_MAX);
+        parley_protocol_find(PARLEY_BYTES("brenner"))->index->acks->write_reminder(&reminder, out);
+        fault_heap_disarm();
+        is_written = !out->has_failed;
+    }
+    parley_buffer_char(out, '\0');
+}
+
+static void test_a_reminder_is_valid_without_a_warning_and_asks_for_nothing(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof reminders / sizeof reminders[0]; i++) {
+        struct checked checked;
+        struct parley_index_entry entry;
+        struct parley_buffer text = {0};
+        const char *recipient = reminders[i].recipient;
+        write_reminder(i, &text);
+        check(&checked, "brenner", text.data);
+        assert_int_equal(checked.message.findings.count, 0);
+        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        assert_int_equal(entry.part, PARLEY_INDEX_REMINDS);
+        assert_true(parley_bytes_equal(entry.sender, PARLEY_BYTES(PARLEY_INDEX_GATEWAY)));
+        assert_true(parley_bytes_equal(entry.id, PARLEY_BYTES("remind:BRENNER:12:Bob")));
+        assert_true(parley_bytes_equal(entry.thread, bytes_or_none(reminders[i].thread)));
+        assert_int_equal(entry.receiver_count, recipient != NULL);
+        assert_true(recipient == NULL ||
+                    parley_bytes_equal(entry.receivers[0], parley_bytes_of(recipient)));
+        assert_true(parley_bytes_equal(
+            parley_message_text(&checked.message, checked.message.protocol->type_field),
+            parley_bytes_of(reminders[i].wanted)));
+        assert_non_null(strstr(text.data, "2026-01-01T00:00:00Z"));
+        finish(&checked);
+        parley_buffer_finish(&text);
     }
 }
 
@@ -380,6 +462,7 @@ int main(void) {
         cmocka_unit_test(test_an_entry_has_the_members_of_the_route),
         cmocka_unit_test(test_a_context_says_what_is_open_in_its_own_words),
         cmocka_unit_test(test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent),
+        cmocka_unit_test(test_a_reminder_is_valid_without_a_warning_and_asks_for_nothing),
         cmocka_unit_test(test_a_subject_is_about_the_text_after_its_prefix),
         cmocka_unit_test(test_of_many_references_so_many_are_kept_and_it_is_said),
         cmocka_unit_test(test_of_many_receivers_so_many_are_kept_and_it_is_said),

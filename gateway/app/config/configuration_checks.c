@@ -12,6 +12,8 @@
 #include "nats_urls.h"
 #include "web_names.h"
 
+enum { REMIND_DEDUPE_MS = 60000 };
+
 /* ---- values by themselves ---- */
 
 static void check_listen(struct loading *loading) {
@@ -253,5 +255,11 @@ void configuration_check_together(struct loading *loading) {
               "give --durability machine");
     refuse_if(loading, configuration->index_text && configuration->index == 0,
               OPTION_OF(index_text), "needs the index: --index on");
+    refuse_if(loading, configuration->remind_ms > 0 && configuration->index == 0,
+              OPTION_OF(remind_ms), "needs the index, which knows what is overdue: --index on");
+    refuse_if(loading,
+              configuration->remind_ms > 0 && configuration->dedupe_window_ms < REMIND_DEDUPE_MS,
+              OPTION_OF(remind_ms),
+              "needs a --dedupe-window of 1m or more, so that gateways remind once");
     check_tls(loading);
 }

@@ -333,6 +333,16 @@ static const struct option own[] = {
          "Keep the words of messages in the index, too: lists of messages can be searched by q=. "
          "It needs --index on, and takes more of the disk and of processor time. With it, an "
          "index that was made without it is made again."},
+    {.flag = "remind",
+     .type = OPTION_DURATION,
+     FIELD(remind_ms),
+     .value_name = "TIME",
+     .fallback = "0",
+     .fallback_text = "0 (no reminders)",
+     .maximum = INT64_C(30) * DAY_MS,
+     .help = "Remind of an acknowledgement that a message has asked for and not got for so long: "
+             "once, by an INFO in its thread. It needs --index on. What became overdue more than a "
+             "day ago is left alone."},
     {.flag = "spool-max",
      .type = OPTION_SIZE,
      FIELD(spool_max_bytes),

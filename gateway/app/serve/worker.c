@@ -312,9 +312,7 @@ static enum parley_status create_webhooks(struct worker *worker) {
 /* Of all workers the one that keeps facts ends tasks, too. */
 static enum parley_status create_tasks(struct worker *worker) {
     const struct worker_tasks_options options = {.gateway = &worker->services.gateway,
-                                                 .boards = worker->services.tasks.boards,
-                                                 .moments = worker->options.moments,
-                                                 .webhooks = worker->options.webhooks};
+                                                 .worker = &worker->options};
     return worker->options.keeps_facts ? worker_tasks_create(&worker->tasks, &options) : PARLEY_OK;
 }
 

@@ -2,28 +2,29 @@
 #pragma once
 
 /* What one worker of the process does without being asked: it ends tasks whose attempts are used
- * up, and stores the moments of tasks, and the losses of agents, that webhooks want. */
+ * up, stores the moments of tasks, and the losses of agents, that webhooks want, and reminds of
+ * acknowledgements that are overdue. */
 
 #include "gateway.h"
 
+struct ack_reminder;
 struct board;
 struct loss_keeper;
 struct moment_keeper;
-struct moments;
 struct task_ender;
 struct webhook_file;
+struct worker_options;
 
 struct worker_tasks {
-    struct task_ender **enders;     /* one per protocol; NULL for none */
-    struct moment_keeper **keepers; /* likewise */
-    struct loss_keeper **losses;    /* likewise */
+    struct task_ender **enders;      /* one per protocol; NULL for none */
+    struct moment_keeper **keepers;  /* likewise */
+    struct loss_keeper **losses;     /* likewise */
+    struct ack_reminder **reminders; /* likewise */
 };
 
 struct worker_tasks_options {
     struct gateway *gateway;
-    struct board *const *boards;
-    struct moments *moments;
-    const struct webhook_file *webhooks; /* NULL without webhooks */
+    const struct worker_options *worker;
 };
 
 /* Whether a webhook wants moments of some protocol. */

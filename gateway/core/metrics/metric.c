@@ -87,6 +87,9 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_WEBHOOK_EVENTS_GIVEN_UP] =
         {"parley_webhook_events_given_up", METRIC_COUNTER,
          .help = "Events that a webhook has not accepted for a day, and is not sent any more."},
+    [METRIC_REMINDERS] = {"parley_reminders", METRIC_COUNTER,
+                          .help = "Messages by which the gateway has reminded of an "
+                                  "acknowledgement that was overdue."},
     [METRIC_STREAM_READERS] =
         {"parley_stream_readers", METRIC_GAUGE, .labels = {"protocol"},
          .help = "Open streams; one on /v1/stream counts for each protocol that it reads."},
