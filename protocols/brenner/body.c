@@ -9,6 +9,7 @@
 #include <stdint.h>
 #include <strings.h>
 
+#include "container.h"
 #include "text.h"
 #include "markup.h"
 
@@ -100,18 +101,10 @@ struct parley_position brenner_block_place(const struct brenner_body *body,
 
 struct parley_bytes brenner_block_source(const struct brenner_body *body,
                                          const struct brenner_block *block) {
-    const struct parley_bytes source = body->source, text = block->text;
-    size_t at = block->content_start;
-    for (size_t i = 0; i < text.length; i++) {
-        const bool is_end = text.data[i] == '\n' && at + 1 < source.length &&
-                            source.data[at] == '\r' && source.data[at + 1] == '\n';
-        at += is_end ? 1 : 0;
-        if (at >= source.length || source.data[at] != text.data[i]) {
-            return (struct parley_bytes){0};
-        }
-        at++;
-    }
-    return (struct parley_bytes){source.data + block->content_start, at - block->content_start};
+    const size_t length = block->end - block->content_start;
+    const struct brenner_content content =
+        brenner_content_of(body->source, block->content_start, length);
+    return brenner_content_is(&content, block->text) ? content.source : (struct parley_bytes){0};
 }
 
 /* ---- sections ---- */

@@ -65,8 +65,8 @@ const struct brenner_section *brenner_body_section(const struct brenner_body *bo
 struct parley_position brenner_block_place(const struct brenner_body *body,
                                            const struct brenner_block *block, size_t offset);
 
-/* The block's text as it is in the source, from content_start on, where only the ends of lines
- * differ; data NULL: it is in a quote, say. */
+/* The lines of the block's text in the source, from content_start on, with what the quotes and list
+ * items around it put there; data NULL: they cannot be told apart. */
 struct parley_bytes brenner_block_source(const struct brenner_body *body,
                                          const struct brenner_block *block);
 

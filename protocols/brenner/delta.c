@@ -164,7 +164,7 @@ static void add_expected(struct checker *checker, enum brenner_rule rule, enum m
                       checker->block->number, in_words(checker, value), expected);
 }
 
-/* Says how the last finding is fixed, if the block is in the body as it is. */
+/* Says how the last finding is fixed, if the block's lines are known. */
 static void offer(struct checker *checker, enum brenner_rule rule, brenner_fix *fix) {
     const struct parley_bytes source = brenner_block_source(checker->body, checker->block);
     if (!checker->body->is_replaced && source.data != NULL) {

@@ -2,33 +2,60 @@
 
 #include "fence.h"
 
+#include <string.h>
+
+#include "markup.h"
+
 enum { WIDTH_MIN = 3, INDENT_MAX = 3 };
 
-/* One line: what begins it, after at most three spaces. */
+/* One line: what begins it, after what its container puts there and at most three spaces. */
 struct line {
     size_t start, end, next; /* `end` without the line's end */
     size_t run_start, run;   /* of one of the characters of fences; run 0: none */
+    bool is_inside;          /* the container */
 };
 
+static struct parley_bytes bytes_of(struct parley_bytes body, const struct line *line) {
+    return (struct parley_bytes){body.data + line->start, line->end - line->start};
+}
+
+/* Reads the rest of a line, from `at` on. */
+static void read_run(struct parley_bytes body, struct line *line, size_t at) {
+    const size_t indent_max = at + INDENT_MAX;
+    while (at < line->end && at < indent_max && body.data[at] == ' ') {
+        at++;
+    }
+    line->run_start = at;
+    const char c = at < line->end ? body.data[at] : '\0';
+    while (at < line->end && body.data[at] == c && (c == '`' || c == '~' || c == ':')) {
+        at++;
+    }
+    line->run = at - line->run_start;
+}
+
 static struct line line_at(struct parley_bytes body, size_t start) {
-    struct line line = {.start = start, .end = start};
-    while (line.end < body.length && body.data[line.end] != '\n') {
-        line.end++;
-    }
-    line.next = line.end < body.length ? line.end + 1 : line.end;
-    if (line.end > start && body.data[line.end - 1] == '\r') {
-        line.end--;
-    }
-    size_t at = start;
-    while (at < line.end && at - start < INDENT_MAX && body.data[at] == ' ') {
-        at++;
-    }
-    line.run_start = at;
-    const char c = at < line.end ? body.data[at] : '\0';
-    while (at < line.end && body.data[at] == c && (c == '`' || c == '~' || c == ':')) {
-        at++;
-    }
-    line.run = at - line.run_start;
+    const struct parley_bytes rest = {body.data + start, body.length - start};
+    const struct parley_bytes line = {rest.data, markup_line_length(rest)};
+    return (struct line){.start = start,
+                         .end = start + line.length - markup_line_end_length(line),
+                         .next = start + line.length};
+}
+
+/* A line that may begin a block. */
+static struct line first_line_at(struct parley_bytes body, size_t start,
+                                 struct brenner_container *out) {
+    struct line line = line_at(body, start);
+    *out = brenner_container_read(bytes_of(body, &line));
+    read_run(body, &line, start + out->opener.length);
+    return line;
+}
+
+/* A later line of a block. */
+static struct line inner_line_at(struct parley_bytes body, size_t start,
+                                 const struct brenner_container *container) {
+    struct line line = line_at(body, start);
+    const struct parley_bytes bytes = bytes_of(body, &line);
+    read_run(body, &line, start + brenner_container_skip(container, bytes, &line.is_inside));
     return line;
 }
 
@@ -60,29 +87,61 @@ static bool closes(struct parley_bytes body, const struct line *line,
            is_blank(body, line->run_start + line->run, line->end);
 }
 
+/* Whether the line begins no fence here, but may to Markdown: it is indented as far as a list may
+ * be, or an item of a list that cannot begin anywhere. */
+static bool may_open(struct parley_bytes body, const struct line *line) {
+    static const char prefix[] = " \t>-+*.)0123456789";
+    size_t at = line->start;
+    while (at < line->end && memchr(prefix, body.data[at], sizeof prefix - 1) != NULL) {
+        at++;
+    }
+    const struct parley_bytes rest = {body.data + at, line->end - at};
+    return at != line->run_start && rest.length >= WIDTH_MIN &&
+           (memcmp(rest.data, "```", WIDTH_MIN) == 0 || memcmp(rest.data, "~~~", WIDTH_MIN) == 0);
+}
+
 /* HTML may go on, and then nothing in it is a fence to Markdown. */
 static bool is_html(struct parley_bytes body, const struct line *line) {
     return line->run_start < line->end && body.data[line->run_start] == '<';
 }
 
+/* Finds the line that closes a fence.  Returns: false: there is none, and *from is the line after
+ * its container, or the end. */
+static bool find_end(struct parley_bytes body, size_t *from, struct brenner_fence *fence) {
+    const bool is_contained = fence->container.has_quote || fence->container.has_item;
+    for (struct line line; *from < body.length; *from = line.next) {
+        line = inner_line_at(body, *from, &fence->container);
+        if (is_contained && !line.is_inside) {
+            return false;
+        }
+        if (closes(body, &line, fence)) {
+            fence->end = line.run_start;
+            fence->closed = line.run_start + line.run;
+            fence->next = line.next;
+            return true;
+        }
+    }
+    return false;
+}
+
 bool brenner_fence_next(struct parley_bytes body, size_t from, struct brenner_fence *out) {
-    bool has_html = false;
-    *out = (struct brenner_fence){.width = 0};
-    for (struct line line; from < body.length; from = line.next) {
-        line = line_at(body, from);
-        if (out->width == 0 && opens(body, &line)) {
-            *out = (struct brenner_fence){.character = body.data[line.run_start],
+    struct brenner_container container;
+    while (from < body.length) {
+        const struct line line = first_line_at(body, from, &container);
+        from = line.next;
+        if (opens(body, &line)) {
+            *out = (struct brenner_fence){.container = container,
+                                          .character = body.data[line.run_start],
                                           .width = line.run,
                                           .start = line.run_start,
                                           .info = line.run_start + line.run,
                                           .content = line.next};
-        } else if (out->width > 0 && closes(body, &line, out)) {
-            out->end = line.start;
-            out->closed = line.run_start + line.run;
-            out->next = line.next;
-            return !has_html;
+            if (find_end(body, &from, out)) {
+                return true;
+            }
+        } else if (is_html(body, &line) || may_open(body, &line)) {
+            return false;
         }
-        has_html |= out->width == 0 && is_html(body, &line);
     }
     return false;
 }
@@ -91,7 +150,7 @@ bool brenner_fence_next(struct parley_bytes body, size_t from, struct brenner_fe
 static size_t width_for(struct parley_bytes body, const struct brenner_fence *fence) {
     size_t width = WIDTH_MIN;
     for (size_t at = fence->content; at < fence->end;) {
-        const struct line line = line_at(body, at);
+        const struct line line = inner_line_at(body, at, &fence->container);
         const bool is_fence = line.run >= width && body.data[line.run_start] == '`';
         width = is_fence ? line.run + 1 : width;
         at = line.next;

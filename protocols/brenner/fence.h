@@ -8,21 +8,25 @@
 
 #include <parley/buffer.h>
 
+#include "container.h"
+
 /* Offsets in the body. */
 struct brenner_fence {
-    char character; /* '`', '~' or ':' */
-    size_t width;   /* how many of it */
-    size_t start;   /* of the first one */
-    size_t info;    /* after the last one: what the rest of that line says */
-    size_t content; /* the next line */
-    size_t end;     /* the line that closes it … */
-    size_t closed;  /* … and the end of its fence; a fence that is never closed is none */
-    size_t next;    /* the line after that */
+    struct brenner_container container; /* what it is in */
+    char character;                     /* '`', '~' or ':' */
+    size_t width;                       /* how many of it */
+    size_t start;                       /* of the first one */
+    size_t info;                        /* after the last one: what the rest of that line says */
+    size_t content;                     /* the next line */
+    size_t end;                         /* of the content: the fence that closes it … */
+    size_t closed; /* … and the end of that; a fence that is never closed is none */
+    size_t next;   /* the line after that */
 };
 
 /* Finds the next fence at or after the start of a line at `from`: the first of Markdown, or of
- * colons around a delta. Fences inside of others are not found, nor any after HTML, in which they
- * would be none.  Returns: false: there is none. */
+ * colons around a delta, all lines of which are in the same quotes and items of lists. Fences
+ * inside of others are not found, nor any after what may be HTML or a fence or neither. Returns:
+ * false: there is none. */
 bool brenner_fence_next(struct parley_bytes body, size_t from, struct brenner_fence *out);
 
 /* Appends a block of colons as one of Markdown: from `start` to `closed`. */

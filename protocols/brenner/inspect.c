@@ -3,6 +3,7 @@
 /* Checks what rows of the table cannot: the sections of a body. Also chooses which of two members
  * of an envelope is read: a member or its alias. */
 
+#include "container.h"
 #include "text.h"
 #include "delta.h"
 #include "markdown.h"
@@ -186,8 +187,8 @@ static struct parley_bytes next_words(struct parley_bytes text, size_t from, siz
     return (struct parley_bytes){end > from ? text.data + from : NULL, end - from};
 }
 
-/* A value that is one line, and one of the choices but for its letters. The part begins with the
- * line of the heading. */
+/* A value that is one line, in a quote or a list perhaps, and one of the choices but for its
+ * letters. The part begins with the line of the heading. */
 static bool fix_value(const struct parley_finding *finding, struct parley_buffer *memory,
                       struct parley_fix *out) {
     const struct parley_bytes text = finding->part.text;
@@ -197,11 +198,13 @@ static bool fix_value(const struct parley_finding *finding, struct parley_buffer
         row++;
     }
     next_words(text, at, &at);
-    const struct parley_bytes value = next_words(text, at, &at);
+    struct parley_bytes value = next_words(text, at, &at);
     const struct parley_bytes after = next_words(text, at, &at);
     if (value.data == NULL || (after.data != NULL && after.data[0] != '#')) {
         return false;
     }
+    const size_t before = brenner_container_read(value).opener.length;
+    value = (struct parley_bytes){value.data + before, value.length - before};
     const char *choice = brenner_repair_choice(value, row->choices, &out->is_safe);
     parley_buffer_text(memory, choice != NULL ? choice : "");
     out->edit = (struct parley_edit){.offset = (size_t)(value.data - text.data),

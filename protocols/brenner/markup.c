@@ -174,8 +174,7 @@ static bool is_followed_by_blank(struct parley_bytes line, size_t at) {
     return at + 1 >= line.length || is_blank(line.data[at + 1]);
 }
 
-/* The length of the container marker at `at`, or 0. */
-static size_t marker_length(struct parley_bytes line, size_t at) {
+size_t markup_marker_length(struct parley_bytes line, size_t at) {
     enum { DIGITS_MAX = 9 };
     if (line.data[at] == '>') {
         return 1;
@@ -220,7 +219,7 @@ static void tame_prefix(struct tamer *tamer) {
             }
             continue;
         }
-        length = tamer->at < markers_end ? marker_length(line, tamer->at) : 0;
+        length = tamer->at < markers_end ? markup_marker_length(line, tamer->at) : 0;
         if (length == 0) {
             return;
         }

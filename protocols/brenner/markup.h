@@ -32,3 +32,6 @@ size_t markup_line_length(struct parley_bytes text);
 
 /* The end of those bytes. */
 size_t markup_line_end_length(struct parley_bytes line);
+
+/* The length of the marker of a block quote or a list item at `at` of a line; 0: there is none. */
+size_t markup_marker_length(struct parley_bytes line, size_t at);

@@ -5,10 +5,12 @@
 #include <parley/fix.h>
 
 #include "alike.h"
+#include "container.h"
 #include "delta.h"
 #include "fence.h"
 #include "json_pick.h"
 #include "json_skip.h"
+#include "markup.h"
 
 /* ---- JSON ---- */
 
@@ -78,8 +80,10 @@ bool brenner_repair_json(struct parley_bytes text, struct parley_buffer *out) {
         }
     }
     parley_buffer_append(out, (struct parley_bytes){text.data + copied, text.length - copied});
-    const struct parley_bytes repaired = {out->data + start, out->length - start};
-    return copied > 0 && !out->has_failed && is_json(repaired, out);
+    if (copied == 0 || out->has_failed || out->length == start) {
+        return false;
+    }
+    return is_json((struct parley_bytes){out->data + start, out->length - start}, out);
 }
 
 /* ---- members ---- */
@@ -211,131 +215,176 @@ const char *brenner_repair_choice(struct parley_bytes text, const char *const *c
 
 /* ---- fixes ---- */
 
-static bool is_inside_character(struct parley_bytes text, size_t at) {
-    return at < text.length && ((unsigned char)text.data[at] & 0xC0) == 0x80;
+/* Whether a character or the end of a line would be cut in two there. */
+static bool is_inside(struct parley_bytes text, size_t at) {
+    return at > 0 && at < text.length &&
+           (((unsigned char)text.data[at] & 0xC0) == 0x80 ||
+            (text.data[at] == '\n' && text.data[at - 1] == '\r'));
 }
 
-/* The smallest edit that makes of the part what is in `memory`. */
-static bool edit_part(const struct parley_finding *finding, const struct parley_buffer *memory,
-                      size_t start, size_t length, struct parley_fix *out) {
-    const struct parley_bytes old = {finding->part.text.data + start, length};
-    const struct parley_bytes made = parley_buffer_bytes(memory);
+/* The smallest edit that makes `made` of `old`. */
+static struct parley_edit difference(struct parley_bytes old, struct parley_bytes made) {
     const size_t shorter = old.length < made.length ? old.length : made.length;
     size_t before = 0, after = 0;
     while (before < shorter && old.data[before] == made.data[before]) {
         before++;
     }
-    while (is_inside_character(old, before) || is_inside_character(made, before)) {
+    while (is_inside(old, before) || is_inside(made, before)) {
         before--;
     }
     while (after < shorter - before &&
            old.data[old.length - 1 - after] == made.data[made.length - 1 - after]) {
         after++;
     }
-    while (is_inside_character(old, old.length - after)) {
+    while (is_inside(old, old.length - after) || is_inside(made, made.length - after)) {
         after--;
     }
-    out->edit =
-        (struct parley_edit){.offset = start + before,
-                             .removed = old.length - before - after,
-                             .inserted = {made.data + before, made.length - before - after}};
-    return before < old.length || before < made.length;
+    return (struct parley_edit){.offset = before,
+                                .removed = old.length - before - after,
+                                .inserted = {made.data + before, made.length - before - after}};
 }
 
-static struct parley_bytes part_of(const struct parley_finding *finding) {
-    return (struct parley_bytes){finding->part.text.data + finding->part.start,
-                                 finding->part.length};
+/* The same of the text of a finding, whose bytes from `start` on are to be what is in `memory`. */
+static bool edit_text(const struct parley_finding *finding, const struct parley_buffer *memory,
+                      size_t start, size_t length, struct parley_fix *out) {
+    const struct parley_bytes old = {finding->part.text.data + start, length};
+    out->edit = difference(old, parley_buffer_bytes(memory));
+    out->edit.offset += start;
+    return out->edit.removed > 0 || out->edit.inserted.length > 0;
 }
 
-static bool edit_whole(const struct parley_finding *finding, const struct parley_buffer *memory,
-                       struct parley_fix *out) {
-    out->is_safe = true;
-    return !memory->has_failed &&
-           edit_part(finding, memory, finding->part.start, finding->part.length, out);
+/* Appends what the lines of a block should be.  Returns: whether it knows. */
+typedef bool block_repair(const struct parley_finding *finding,
+                          const struct brenner_content *content, struct parley_bytes plain,
+                          struct parley_buffer *made, bool *out_is_safe);
+
+/* The part is the content of a block. */
+static bool fix_content(const struct parley_finding *finding, block_repair *repair,
+                        struct parley_buffer *memory, struct parley_fix *out) {
+    const struct brenner_content content =
+        brenner_content_of(finding->part.text, finding->part.start, finding->part.length);
+    struct parley_buffer plain, made;
+    parley_buffer_init(&plain);
+    parley_buffer_init(&made);
+    brenner_content_write(&content, &plain);
+    bool is_fixed = plain.length > 0 && !plain.has_failed &&
+                    repair(finding, &content, parley_buffer_bytes(&plain), &made, &out->is_safe);
+    if (is_fixed && !made.has_failed) {
+        const struct parley_edit edit =
+            difference(parley_buffer_bytes(&plain), parley_buffer_bytes(&made));
+        is_fixed =
+            brenner_content_edit(&content, &edit, PARLEY_FIX_INSERTED_MAX, memory, &out->edit);
+        out->edit.offset += finding->part.start;
+    }
+    memory->has_failed |= plain.has_failed || made.has_failed;
+    parley_buffer_finish(&plain);
+    parley_buffer_finish(&made);
+    return is_fixed && !memory->has_failed;
+}
+
+static bool repair_json(const struct parley_finding *finding, const struct brenner_content *content,
+                        struct parley_bytes plain, struct parley_buffer *made, bool *out_is_safe) {
+    (void)finding, (void)content;
+    *out_is_safe = true;
+    return brenner_repair_json(plain, made);
 }
 
 bool brenner_fix_json(const struct parley_finding *finding, struct parley_buffer *memory,
                       struct parley_fix *out) {
-    return brenner_repair_json(part_of(finding), memory) && edit_whole(finding, memory, out);
-}
-
-/* Appends what is between two blocks like the one whose content begins at `content`: the fence that
- * ends one, and the line that begins the next. */
-static void write_between(struct parley_bytes body, size_t content, struct parley_buffer *out) {
-    size_t line = content - 1, fence = 0;
-    while (line > 0 && body.data[line - 1] != '\n') {
-        line--;
-    }
-    while (body.data[line + fence] == body.data[line]) {
-        fence++;
-    }
-    parley_buffer_append(out, (struct parley_bytes){body.data + line, fence});
-    parley_buffer_text(out, "\n\n");
-    parley_buffer_append(out, (struct parley_bytes){body.data + line, content - line});
+    return fix_content(finding, repair_json, memory, out);
 }
 
 static bool is_fence(char c) {
     return c == '`' || c == '~';
 }
 
-/* Whether the block's first line begins with its fence, so that a second one can be written. */
-static bool begins_with_fence(struct parley_bytes body, size_t content) {
-    size_t line = content > 0 ? content - 1 : 0;
-    while (line > 0 && body.data[line - 1] != '\n') {
-        line--;
+/* Appends what is between two blocks like this one: the fence that ends one, an empty line, and the
+ * line that begins the next. */
+static void write_between(const struct brenner_content *content, struct parley_buffer *out) {
+    const struct parley_bytes line = content->fence;
+    const size_t end = line.length - markup_line_end_length(line);
+    size_t fence = 0;
+    while (fence < end && is_fence(line.data[fence])) {
+        fence++;
     }
-    return line < body.length && is_fence(body.data[line]);
+    parley_buffer_append(out, up_to(line, fence));
+    parley_buffer_append(out, from(line, end));
+    parley_buffer_append(out, from(line, end));
+    parley_buffer_append(out, line);
 }
 
-static bool repair_array_in(struct parley_bytes body, size_t content, struct parley_bytes text,
-                            size_t length_max, struct parley_buffer *out) {
+static bool repair_array(const struct brenner_content *content, struct parley_bytes plain,
+                         size_t length_max, struct parley_buffer *made) {
     struct parley_buffer between;
     parley_buffer_init(&between);
-    const bool is_fenced = begins_with_fence(body, content);
-    if (is_fenced) {
-        write_between(body, content, &between);
-    }
-    out->has_failed |= between.has_failed;
+    write_between(content, &between);
+    made->has_failed |= between.has_failed;
     const bool is_repaired =
-        is_fenced && !between.has_failed &&
-        brenner_repair_array(text, parley_buffer_bytes(&between), length_max, out);
+        !between.has_failed &&
+        brenner_repair_array(plain, parley_buffer_bytes(&between), length_max, made);
     parley_buffer_finish(&between);
     return is_repaired;
 }
 
-bool brenner_fix_payload(const struct parley_finding *finding, struct parley_buffer *memory,
-                         struct parley_fix *out) {
-    const struct parley_bytes part = part_of(finding);
-    return (brenner_repair_reason(part, memory) ||
-            repair_array_in(finding->part.text, finding->part.start, part,
-                            part.length + PARLEY_FIX_INSERTED_MAX, memory)) &&
-           edit_whole(finding, memory, out);
+static bool repair_payload(const struct parley_finding *finding,
+                           const struct brenner_content *content, struct parley_bytes plain,
+                           struct parley_buffer *made, bool *out_is_safe) {
+    (void)finding;
+    *out_is_safe = true;
+    return brenner_repair_reason(plain, made) ||
+           repair_array(content, plain, plain.length + PARLEY_FIX_INSERTED_MAX, made);
 }
 
-bool brenner_fix_choice(const struct parley_finding *finding, struct parley_buffer *memory,
-                        struct parley_fix *out) {
+bool brenner_fix_payload(const struct parley_finding *finding, struct parley_buffer *memory,
+                         struct parley_fix *out) {
+    return fix_content(finding, repair_payload, memory, out);
+}
+
+static bool repair_choice(const struct parley_finding *finding,
+                          const struct brenner_content *content, struct parley_bytes plain,
+                          struct parley_buffer *made, bool *out_is_safe) {
     const char *sections[BRENNER_SECTION_COUNT + 1] = {NULL};
-    const struct parley_bytes part = part_of(finding);
     const bool is_operation = finding->rule == &brenner_rules[MB_104];
     struct json_pick said[SAID_COUNT];
     struct parley_arena arena;
     const char *choice = NULL;
+    (void)content;
     for (size_t i = 0; i < BRENNER_SECTION_COUNT; i++) {
         sections[i] = brenner_target_sections[i].name;
     }
-    const bool is_read = pick(part, &arena, said, memory);
+    const bool is_read = pick(plain, &arena, said, made);
     const struct parley_value *value = &said[is_operation ? OPERATION : SECTION].value;
     if (is_read && value->kind == PARLEY_STRING) {
         choice = brenner_repair_choice(value->text, is_operation ? brenner_operations : sections,
-                                       &out->is_safe);
+                                       out_is_safe);
     }
     parley_arena_finish(&arena);
     if (choice == NULL) {
         return false;
     }
-    parley_buffer_json(memory, parley_bytes_of(choice));
-    const size_t start = value->offset, end = json_skip_value(part, start);
-    return edit_part(finding, memory, finding->part.start + start, end - start, out);
+    parley_buffer_append(made, up_to(plain, value->offset));
+    parley_buffer_json(made, parley_bytes_of(choice));
+    parley_buffer_append(made, from(plain, json_skip_value(plain, value->offset)));
+    return true;
+}
+
+bool brenner_fix_choice(const struct parley_finding *finding, struct parley_buffer *memory,
+                        struct parley_fix *out) {
+    return fix_content(finding, repair_choice, memory, out);
+}
+
+/* The fence that holds the byte at `place`; place 0: the first one of colons, rather outside of
+ * quotes. */
+static bool find_fence(struct parley_bytes body, bool is_anywhere, size_t place, bool takes_quotes,
+                       struct brenner_fence *out) {
+    *out = (struct brenner_fence){.next = 0};
+    while (brenner_fence_next(body, out->next, out)) {
+        if (is_anywhere ? out->character == ':' && (takes_quotes || !out->container.has_quote)
+                        : out->content <= place && place < out->end) {
+            return true;
+        }
+    }
+    return false;
 }
 
 bool brenner_fix_fence(const struct parley_finding *finding, struct parley_buffer *memory,
@@ -343,32 +392,32 @@ bool brenner_fix_fence(const struct parley_finding *finding, struct parley_buffe
     const struct parley_bytes body = finding->part.text;
     const size_t place = finding->part.start;
     const bool is_anywhere = finding->part.length > 0;
-    struct brenner_fence fence = {.next = 0};
-    bool is_found;
-    do {
-        is_found = brenner_fence_next(body, fence.next, &fence);
-    } while (is_found &&
-             (is_anywhere ? fence.character != ':' : fence.end <= place || place < fence.content));
-    if (!is_found) {
+    struct brenner_fence fence;
+    if (!find_fence(body, is_anywhere, place, false, &fence) &&
+        !(is_anywhere && find_fence(body, is_anywhere, place, true, &fence))) {
         return false;
     }
     if (fence.character != ':') { /* another language: only its author knows */
-        parley_buffer_text(memory, "delta\n");
-        return edit_part(finding, memory, fence.info, fence.content - fence.info, out);
+        const struct parley_bytes info = {body.data + fence.info, fence.content - fence.info};
+        parley_buffer_text(memory, "delta");
+        return edit_text(finding, memory, fence.info, info.length - markup_line_end_length(info),
+                         out);
     }
     brenner_fence_write(body, &fence, memory);
-    out->is_safe = is_anywhere; /* else the message may be valid, and what is in it not */
-    return edit_part(finding, memory, fence.start, fence.closed - fence.start, out);
+    /* Beside other blocks the message may be valid, and this one not; a quote may be the words of
+     * another. */
+    out->is_safe = is_anywhere && !fence.container.has_quote;
+    return edit_text(finding, memory, fence.start, fence.closed - fence.start, out);
 }
 
 /* ---- bodies ---- */
 
-/* Appends the body with backticks in place of colons. */
+/* Appends the body with backticks in place of colons; a quote may be the words of another. */
 static void write_fences(struct parley_bytes body, struct parley_buffer *out) {
     struct brenner_fence fence = {.next = 0};
     size_t copied = 0;
     while (brenner_fence_next(body, fence.next, &fence)) {
-        if (fence.character == ':') {
+        if (fence.character == ':' && !fence.container.has_quote) {
             parley_buffer_append(out,
                                  (struct parley_bytes){body.data + copied, fence.start - copied});
             brenner_fence_write(body, &fence, out);
@@ -387,26 +436,65 @@ static struct parley_bytes take(struct parley_buffer *made, bool is_made,
     return is_made ? parley_buffer_bytes(made) : text;
 }
 
-/* Appends the block's text, repaired as far as it can be. */
-static void write_block(struct parley_bytes body, size_t content, struct parley_bytes text,
-                        size_t length_max, struct parley_buffer *out) {
+/* Appends the source of a block, with `made` in place of its lines. */
+static void write_edited(const struct brenner_content *content, struct parley_bytes plain,
+                         struct parley_bytes made, size_t length_max, struct parley_buffer *out) {
+    const struct parley_edit edit = difference(plain, made);
+    struct parley_edit in_source = {.offset = 0};
+    struct parley_buffer inserted;
+    parley_buffer_init(&inserted);
+    if (brenner_content_edit(content, &edit, length_max, &inserted, &in_source)) {
+        parley_buffer_append(out, up_to(content->source, in_source.offset));
+        parley_buffer_append(out, in_source.inserted);
+        parley_buffer_append(out, from(content->source, in_source.offset + in_source.removed));
+    } else {
+        parley_buffer_append(out, content->source);
+    }
+    out->has_failed |= inserted.has_failed;
+    parley_buffer_finish(&inserted);
+}
+
+/* Appends the text of a block, repaired as far as it can be.  Returns: whether that is another. */
+static bool repair_block(const struct brenner_content *content, struct parley_bytes plain,
+                         size_t length_max, struct parley_buffer *out) {
     struct parley_buffer made[3];
+    struct parley_bytes text = plain;
     for (size_t i = 0; i < 3; i++) {
         parley_buffer_init(&made[i]);
     }
     text = take(&made[0], !is_json(text, out) && brenner_repair_json(text, &made[0]), text);
     if (is_json(text, out)) {
         text = take(&made[1], brenner_repair_reason(text, &made[1]), text);
-        text = take(&made[2], repair_array_in(body, content, text, length_max, &made[2]), text);
+        text = take(&made[2], repair_array(content, text, length_max, &made[2]), text);
     }
+    const bool is_other = text.data != plain.data;
     parley_buffer_append(out, text);
     for (size_t i = 0; i < 3; i++) {
         out->has_failed |= made[i].has_failed;
         parley_buffer_finish(&made[i]);
     }
+    return is_other;
 }
 
-/* Appends the body with all blocks repaired that are in it as they are. */
+/* Appends the source of a block, repaired as far as it can be. */
+static void write_block(const struct brenner_content *content, size_t length_max,
+                        struct parley_buffer *out) {
+    struct parley_buffer plain, made;
+    parley_buffer_init(&plain);
+    parley_buffer_init(&made);
+    brenner_content_write(content, &plain);
+    if (plain.length > 0 && repair_block(content, parley_buffer_bytes(&plain), length_max, &made)) {
+        write_edited(content, parley_buffer_bytes(&plain), parley_buffer_bytes(&made), length_max,
+                     out);
+    } else {
+        parley_buffer_append(out, content->source);
+    }
+    out->has_failed |= plain.has_failed || made.has_failed;
+    parley_buffer_finish(&plain);
+    parley_buffer_finish(&made);
+}
+
+/* Appends the body with all blocks repaired that are in no quote. */
 static enum parley_status write_blocks(struct parley_bytes text, size_t length_max,
                                        struct parley_buffer *out) {
     struct brenner_body body;
@@ -414,12 +502,14 @@ static enum parley_status write_blocks(struct parley_bytes text, size_t length_m
     const enum parley_status status = brenner_body_read_deltas(&body, text);
     for (const struct brenner_block *block = status == PARLEY_OK ? body.deltas : NULL;
          block != NULL && out->length <= length_max; block = block->next) {
-        const size_t content = block->content_start;
+        const size_t start = block->content_start;
         const struct parley_bytes source = brenner_block_source(&body, block);
-        if (!body.is_replaced && source.data != NULL) {
-            parley_buffer_append(out, (struct parley_bytes){text.data + copied, content - copied});
-            write_block(text, content, source, length_max, out);
-            copied = content + source.length;
+        const struct brenner_content content =
+            brenner_content_of(body.source, start, source.length);
+        if (!body.is_replaced && source.data != NULL && !content.container.has_quote) {
+            parley_buffer_append(out, (struct parley_bytes){text.data + copied, start - copied});
+            write_block(&content, length_max, out);
+            copied = start + source.length;
         }
     }
     parley_buffer_append(out, from(text, copied));

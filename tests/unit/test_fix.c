@@ -153,6 +153,23 @@ static const struct {
     {"brenner", BRENNER("DELTA[gpt]: x", "a\\n:::delta x\\n" ADD_OF(HYPOTHESIS) "\\n:::\\nb"),
      BRENNER("DELTA[gpt]: x", "a\\n```delta x\\n" ADD_OF(HYPOTHESIS) "\\n```\\nb")},
     {"brenner",
+     BRENNER("DELTA[gpt]: x", "> a\\n> - ````delta x\\r\\n>   " ADD_OF(
+                                  "[" HYPOTHESIS ",\\r\\n>   " HYPOTHESIS "]") "\\r\\n>   ````\\nb"),
+     BRENNER("DELTA[gpt]: x",
+             "> a\\n> - ````delta x\\r\\n>   " ADD_OF(
+                 HYPOTHESIS) "\\r\\n>   ````\\r\\n>\\r\\n>   "
+                             "````delta x\\r\\n>   " ADD_OF(HYPOTHESIS) "\\r\\n>   ````\\nb")},
+    {"brenner",
+     BRENNER("DELTA[gpt]: x", "> ~~~\\n> ~~~\\n- :::delta\\n  " ADD_OF(HYPOTHESIS) "\\n  :::"),
+     BRENNER("DELTA[gpt]: x", "> ~~~\\n> ~~~\\n- ```delta\\n  " ADD_OF(HYPOTHESIS) "\\n  ```")},
+    {"brenner",
+     BRENNER("DELTA[gpt]: x", "> :::delta\\n> old\\n> :::\\n\\n1. a\\n\\n   :::delta\\n   " ADD_OF(
+                                  HYPOTHESIS) "\\n   :::"),
+     BRENNER("DELTA[gpt]: x", "> :::delta\\n> old\\n> :::\\n\\n1. a\\n\\n   ```delta\\n   " ADD_OF(
+                                  HYPOTHESIS) "\\n   ```")},
+    {"brenner", BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n- > will action\\n"),
+     BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n- > Will Action\\n")},
+    {"brenner",
      BRENNER("ack: x", "# A\\n## Message ID\\n1\\n## Status\\n\\n  will action  \\n\\n## Note\\nn"),
      BRENNER("ACK: x",
              "# A\\n## Message ID\\n1\\n## Status\\n\\n  Will Action  \\n\\n## Note\\nn")},
@@ -234,8 +251,24 @@ static const struct {
     {"brenner", BRENNER("DELTA[gpt]: x", "a\\n:::delta\\n" ADD_OF(HYPOTHESIS)), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n" ADD_OF("[]") "\\n```"), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n" ADD_OF("[1]") "\\n```"), NULL},
-    {"brenner", BRENNER("DELTA[gpt]: x", "> ```delta\\n> " ADD_OF("[" HYPOTHESIS "]") "\\n> ```"),
-     NULL},
+    /* Colons in a quote may be the words of another; lazy lines are in no code block; and whether
+     * this is an item, only the lines before it say. */
+    {"brenner", BRENNER("DELTA[gpt]: x", "> :::delta\\n> {}\\n> :::"),
+     "[{\"op\":\"replace\",\"path\":\"/body_md\",\"value\":\"> ```delta\\n> {}\\n> ```\"}]"},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> :::delta\\n{}\\n:::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> :::delta\\n> {}\\n:::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> > :::delta\\n> {}\\n> :::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "- :::delta\\n{}\\n:::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "- :::delta\\n  {}\\n:::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "a\\n14. :::delta\\n    {}\\n    :::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "-     :::delta\\n      {}\\n      :::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "<pre>\\n> :::delta\\n> {}\\n> :::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> ```\\n> :::delta\\n> {}\\n> :::\\n> ```"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "2. ```\\n   ```\\n:::delta\\n{}\\n:::"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "> ```delta\\n> {,\\u0000}\\n> ```"), NULL},
+    {"brenner", BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n> receivd"),
+     "[{\"op\":\"replace\",\"path\":\"/body_md\",\"value\":\"## Message ID\\n1\\n## Status\\n> "
+     "Received\"}]"},
     {"brenner", BRENNER("DELTA[gpt]: x", "```delta\\n{\\\"operation\\\":}\\n```"), NULL},
 };
 

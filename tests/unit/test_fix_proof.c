@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
-/* Of all conformance cases, in every encoding: a safe fix makes its violation go away, and says the
- * same as what it replaces; all fixes together come to an end in three rounds; and what an agent
- * reads of it is short. */
+/* Of all conformance cases, in every encoding, and of deltas in quotes and lists: a safe fix makes
+ * its violation go away, and says the same as what it replaces; all fixes together come to an end
+ * in three rounds; and what an agent reads of it is short. */
 
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,8 +17,10 @@
 
 #include <parley/message.h>
 
+#include "brenner/body.h"
 #include "lib/cases.h"
 #include "lib/json_patch.h"
+#include "lib/wrapped_deltas.h"
 
 /* Integers of more than 64 bits, too. */
 #define ANY_NUMBER (JSON_ALLOW_NUL | JSON_DECODE_INT_AS_REAL)
@@ -216,6 +218,23 @@ static void for_all_cases(struct bench *bench,
     }
 }
 
+static void for_all_wrapped_deltas(struct bench *bench,
+                                   void (*each)(struct bench *bench,
+                                                const struct wrapped_delta *delta)) {
+    struct wrapped_deltas deltas;
+    wrapped_deltas_make(&deltas);
+    assert_true(deltas.count > 0);
+    assert_int_equal(parley_schema_create(deltas.items[0].test.protocol, &bench->schema),
+                     PARLEY_OK);
+    parley_message_init(&bench->message, bench->schema);
+    for (size_t i = 0; i < deltas.count; i++) {
+        each(bench, &deltas.items[i]);
+    }
+    parley_message_finish(&bench->message);
+    parley_schema_destroy(bench->schema);
+    wrapped_deltas_finish(&deltas);
+}
+
 static void test_every_safe_fix_removes_its_violation_and_says_the_same(void **state) {
     (void)state;
     struct bench bench = {0};
@@ -298,6 +317,81 @@ static void test_all_fixes_come_to_an_end_in_three_rounds(void **state) {
     for_all_cases(&bench, fix_in_rounds);
 }
 
+/* ---- quotes and lists ---- */
+
+/* Each violation of a wrapped delta has a safe fix. */
+static void try_wrapped(struct bench *bench, const struct wrapped_delta *delta) {
+    const struct test_case *test = &delta->test;
+    json_t *violations = check(bench, test->body, test->codec, &test->options);
+    const size_t before = bench->fixes, count = json_array_size(violations);
+    json_decref(violations);
+    try_fixes(bench, test);
+    if (count == 0 || bench->fixes - before != count) {
+        fail_msg("%zu of %zu violations have a safe fix:\n%.*s", bench->fixes - before, count,
+                 (int)test->body.length, test->body.data);
+    }
+    fix_in_rounds(bench, test);
+}
+
+static void test_faults_in_quotes_and_lists_have_safe_fixes(void **state) {
+    (void)state;
+    struct bench bench = {0};
+    for_all_wrapped_deltas(&bench, try_wrapped);
+    print_message("%zu safe fixes\n", bench.fixes);
+}
+
+/* The deltas of a body, as an array. */
+static json_t *deltas_of(struct parley_bytes markdown) {
+    json_t *deltas = json_array();
+    struct brenner_body body;
+    assert_int_equal(brenner_body_read_deltas(&body, markdown), PARLEY_OK);
+    for (const struct brenner_block *at = body.deltas; at != NULL; at = at->next) {
+        json_array_append_new(deltas, json_loadb(at->text.data, at->text.length, 0, NULL));
+    }
+    brenner_body_finish(&body);
+    return deltas;
+}
+
+/* The body of a message in Markdown or JSON.  Owns: returns a copy. */
+static char *body_of(const struct test_case *test, struct parley_bytes text, size_t *out_length) {
+    if (test->codec != &parley_codec_json) {
+        const char *end = memmem(text.data + 3, text.length - 3, "---\n", 4);
+        *out_length = text.length - (size_t)(end + 4 - text.data);
+        return strndup(end + 4, *out_length);
+    }
+    json_t *tree = json_loadb(text.data, text.length, 0, NULL);
+    const json_t *body = json_object_get(tree, "body_md");
+    *out_length = json_string_length(body);
+    char *copy = strndup(json_string_value(body), *out_length);
+    json_decref(tree);
+    return copy;
+}
+
+static void fix_wrapped(struct bench *bench, const struct wrapped_delta *delta) {
+    struct parley_options options = delta->test.options;
+    options.fix = PARLEY_FIX_SAFELY;
+    json_decref(check(bench, delta->test.body, delta->test.codec, &options));
+    const struct parley_bytes fixed = parley_message_fixed(&bench->message);
+    size_t length;
+    char *body = body_of(&delta->test, fixed, &length);
+    json_t *says = deltas_of((struct parley_bytes){body, length});
+    json_t *wanted = json_loads(delta->says, 0, NULL);
+    assert_non_null(wanted);
+    if (!parley_message_is_valid(&bench->message) || !json_equal(says, wanted)) {
+        fail_msg("%.*s\nbecomes\n%.*s", (int)delta->test.body.length, delta->test.body.data,
+                 (int)fixed.length, fixed.data);
+    }
+    json_decref(says);
+    json_decref(wanted);
+    free(body);
+}
+
+static void test_deltas_in_quotes_and_lists_say_the_same_once_they_are_fixed(void **state) {
+    (void)state;
+    struct bench bench = {0};
+    for_all_wrapped_deltas(&bench, fix_wrapped);
+}
+
 /* ---- how much there is to read ---- */
 
 static void note_length(struct bench *bench, const struct test_case *test) {
@@ -336,6 +430,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_safe_fix_removes_its_violation_and_says_the_same),
         cmocka_unit_test(test_all_fixes_come_to_an_end_in_three_rounds),
+        cmocka_unit_test(test_faults_in_quotes_and_lists_have_safe_fixes),
+        cmocka_unit_test(test_deltas_in_quotes_and_lists_say_the_same_once_they_are_fixed),
         cmocka_unit_test(test_the_violations_of_a_message_are_short),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
