@@ -60,8 +60,8 @@ static enum parley_status read_entry(struct index_reader *reader,
                                                      &options, (struct parley_position){1, 1});
     *out_is_valid = status == PARLEY_OK && parley_message_is_valid(message);
     if (*out_is_valid) {
-        status = parley_message_index_words(message, reader->has_words ? &reader->words : NULL,
-                                            &reader->entry);
+        status = parley_message_index(message, reader->has_words ? &reader->words : NULL,
+                                      &reader->entry);
         *out_is_valid = status == PARLEY_OK;
     }
     return status == PARLEY_E_MEMORY ? status : PARLEY_OK;

@@ -88,9 +88,7 @@ struct parley_index_entry {
     size_t members_length;                        /* … 0: it has none */
     bool is_waiting; /* it is open until another one refers to it by a relation that settles it */
     bool has_more;   /* it says more than this: references, receivers, or members that do not fit */
-    /* The words that people read in it, at most PARLEY_INDEX_WORDS_BYTES_MAX: see
-     * parley_message_index_words.  Owns: borrowed; NULL: they are not wanted. */
-    struct parley_buffer *words;
+    struct parley_buffer *words; /* see parley_message_index */
 };
 
 /* Threads that are sessions of work. */
@@ -125,15 +123,13 @@ struct parley_index_kind {
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);
 };
 
-/* What a valid message that was read from JSON, as a stored one is, says of itself.
- * Owns: `out` borrows from the message.  Returns: PARLEY_E_MEMORY;
+/* What a valid message that was read from JSON, as a stored one is, says of itself.  `words`: to
+ * which the words that people read in it are appended, at most PARLEY_INDEX_WORDS_BYTES_MAX; empty
+ * before; NULL: they are not wanted.
+ * Owns: `out` borrows from the message, and `words`.  Returns: PARLEY_E_MEMORY;
  * PARLEY_E_UNSUPPORTED: its protocol has no index. */
-enum parley_status parley_message_index(struct parley_message *message,
+enum parley_status parley_message_index(struct parley_message *message, struct parley_buffer *words,
                                         struct parley_index_entry *out) PARLEY_MUST_CHECK;
-/* The same, with its words: those are appended to `words`, which is empty; NULL: not wanted. */
-enum parley_status parley_message_index_words(struct parley_message *message,
-                                              struct parley_buffer *words,
-                                              struct parley_index_entry *out) PARLEY_MUST_CHECK;
 
 /* For protocols. Add a reference, which is borrowed, unless it is empty or there already; or a
  * member, whose name needs no escape: a text, or any JSON. What does not fit sets has_more. */

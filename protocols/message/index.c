@@ -5,9 +5,8 @@
 #include <parley/index.h>
 #include <parley/message.h>
 
-enum parley_status parley_message_index_words(struct parley_message *message,
-                                              struct parley_buffer *words,
-                                              struct parley_index_entry *out) {
+enum parley_status parley_message_index(struct parley_message *message, struct parley_buffer *words,
+                                        struct parley_index_entry *out) {
     const struct parley_index_kind *kind = message->protocol->index;
     struct parley_route route;
     if (kind == NULL) {
@@ -33,9 +32,4 @@ enum parley_status parley_message_index_words(struct parley_message *message,
     out->words = words;
     const enum parley_status status = kind->read(message, out);
     return status == PARLEY_OK && words != NULL ? parley_buffer_status(words) : status;
-}
-
-enum parley_status parley_message_index(struct parley_message *message,
-                                        struct parley_index_entry *out) {
-    return parley_message_index_words(message, NULL, out);
 }

@@ -16,6 +16,7 @@
 #include <parley/index.h>
 #include <parley/message.h>
 
+#include "checked_message.h"
 #include "lib/fault_heap.h"
 
 #define CHECKPOINT "550e8400-e29b-41d4-a716-446655440000"
@@ -104,36 +105,12 @@ static const struct wanted {
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
-struct checked {
-    struct parley_schema *schema;
-    struct parley_message message;
-};
-
 static const char *text_of(const struct parley_protocol *protocol, const struct wanted *row) {
     const struct parley_example *at = protocol->examples;
     while (row->text == NULL && strcmp(at->name, row->example) != 0) {
         at++;
     }
     return row->text != NULL ? row->text : at->text;
-}
-
-static void check(struct checked *checked, const char *name, const char *text) {
-    const struct parley_protocol *protocol = parley_protocol_find(parley_bytes_of(name));
-    const struct parley_options options = {.message_bytes_max = 4 << 20};
-    assert_int_equal(parley_schema_create(protocol, &checked->schema), PARLEY_OK);
-    parley_message_init(&checked->message, checked->schema);
-    assert_int_equal(parley_message_check(&checked->message, parley_bytes_of(text),
-                                          &parley_codec_json, &options,
-                                          (struct parley_position){1, 1}),
-                     PARLEY_OK);
-    if (!parley_message_is_valid(&checked->message)) {
-        fail_msg("not valid (%s): %s", checked->message.findings.items[0].message, text);
-    }
-}
-
-static void finish(struct checked *checked) {
-    parley_message_finish(&checked->message);
-    parley_schema_destroy(checked->schema);
 }
 
 static void write_entry(const struct parley_protocol *protocol,
@@ -154,35 +131,36 @@ static void test_an_entry_has_what_the_message_says(void **state) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         const struct parley_protocol *protocol =
             parley_protocol_find(parley_bytes_of(rows[i].protocol));
-        struct checked checked;
+        struct checked_message checked;
         struct parley_index_entry entry;
         struct parley_buffer out;
-        check(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
+        checked_message_make(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
         parley_buffer_init(&out);
-        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
         write_entry(protocol, &entry, &out);
         assert_string_equal(out.data, rows[i].wanted);
         assert_false(entry.has_more);
         parley_buffer_finish(&out);
-        finish(&checked);
+        checked_message_finish(&checked);
     }
 }
 
 static void test_an_entry_has_the_members_of_the_route(void **state) {
     (void)state;
-    struct checked checked;
+    struct checked_message checked;
     struct parley_index_entry entry;
-    check(&checked, "brenner",
-          "{\"subject\":\"INFO: x\",\"body_md\":\"y\",\"id\":7,\"from\":\"Ann\",\"to\":[\"Bob\","
-          "\"Cleo\"],\"thread_id\":\"COORD-daily-sync\"}");
-    assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+    checked_message_make(
+        &checked, "brenner",
+        "{\"subject\":\"INFO: x\",\"body_md\":\"y\",\"id\":7,\"from\":\"Ann\",\"to\":[\"Bob\","
+        "\"Cleo\"],\"thread_id\":\"COORD-daily-sync\"}");
+    assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
     assert_true(parley_bytes_equal(entry.id, PARLEY_BYTES("7")));
     assert_true(parley_bytes_equal(entry.thread, PARLEY_BYTES("COORD-daily-sync")));
     assert_true(parley_bytes_equal(entry.sender, PARLEY_BYTES("Ann")));
     assert_true(parley_bytes_equal(entry.type, PARLEY_BYTES("brenner.info")));
     assert_int_equal(entry.receiver_count, 2);
     assert_true(parley_bytes_equal(entry.receivers[1], PARLEY_BYTES("Cleo")));
-    finish(&checked);
+    checked_message_finish(&checked);
 }
 
 /* ---- what is open ---- */
@@ -211,9 +189,9 @@ static void test_a_context_says_what_is_open_in_its_own_words(void **state) {
     for (size_t i = 0; i < sizeof contexts / sizeof contexts[0]; i++) {
         enum parley_status status = PARLEY_E_MEMORY;
         for (size_t first = 0; status != PARLEY_OK; first++) {
-            struct checked checked;
+            struct checked_message checked;
             struct parley_buffer out;
-            check(&checked, "vlp", contexts[i].text);
+            checked_message_make(&checked, "vlp", contexts[i].text);
             parley_buffer_init(&out);
             fault_heap_arm(first, SIZE_MAX);
             status = checked.message.protocol->index->sessions->write_open(&checked.message, &out);
@@ -223,7 +201,7 @@ static void test_a_context_says_what_is_open_in_its_own_words(void **state) {
                 assert_string_equal(out.data, contexts[i].wanted);
             }
             parley_buffer_finish(&out);
-            finish(&checked);
+            checked_message_finish(&checked);
         }
     }
 }
@@ -255,17 +233,17 @@ static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void *
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        struct checked checked;
+        struct checked_message checked;
         struct parley_index_entry entry = {.part = 99};
         char text[512];
         snprintf(text, sizeof text, "{\"subject\":\"%s: x\",\"body_md\":\"%s\"%s}", cases[i].type,
                  cases[i].body, cases[i].more);
-        check(&checked, "brenner", text);
-        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        checked_message_make(&checked, "brenner", text);
+        assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
         if (entry.part != cases[i].part) {
             fail_msg("%s: %u", text, entry.part);
         }
-        finish(&checked);
+        checked_message_finish(&checked);
     }
 }
 
@@ -321,14 +299,14 @@ static void write_reminder(size_t number, struct parley_buffer *out) {
 static void test_a_reminder_is_valid_without_a_warning_and_asks_for_nothing(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof reminders / sizeof reminders[0]; i++) {
-        struct checked checked;
+        struct checked_message checked;
         struct parley_index_entry entry;
         struct parley_buffer text = {0};
         const char *recipient = reminders[i].recipient;
         write_reminder(i, &text);
-        check(&checked, "brenner", text.data);
+        checked_message_make(&checked, "brenner", text.data);
         assert_int_equal(checked.message.findings.count, 0);
-        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
         assert_int_equal(entry.part, PARLEY_INDEX_REMINDS);
         assert_true(parley_bytes_equal(entry.sender, PARLEY_BYTES(PARLEY_INDEX_GATEWAY)));
         assert_true(parley_bytes_equal(entry.id, PARLEY_BYTES("remind:BRENNER:12:Bob")));
@@ -340,7 +318,7 @@ static void test_a_reminder_is_valid_without_a_warning_and_asks_for_nothing(void
             parley_message_text(&checked.message, checked.message.protocol->type_field),
             parley_bytes_of(reminders[i].wanted)));
         assert_non_null(strstr(text.data, "2026-01-01T00:00:00Z"));
-        finish(&checked);
+        checked_message_finish(&checked);
         parley_buffer_finish(&text);
     }
 }
@@ -375,7 +353,7 @@ static void test_of_many_references_so_many_are_kept_and_it_is_said(void **state
     (void)state;
     static const size_t counts[] = {64, 65, 100000};
     for (size_t i = 0; i < sizeof counts / sizeof counts[0]; i++) {
-        struct checked checked;
+        struct checked_message checked;
         struct parley_index_entry entry;
         struct parley_buffer text;
         parley_buffer_init(&text);
@@ -386,19 +364,19 @@ static void test_of_many_references_so_many_are_kept_and_it_is_said(void **state
         append_list(&text, counts[i]);
         parley_buffer_text(&text, "]}");
         parley_buffer_char(&text, '\0');
-        check(&checked, "vlp", text.data);
-        assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+        checked_message_make(&checked, "vlp", text.data);
+        assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
         assert_int_equal(entry.reference_count, PARLEY_INDEX_REFERENCES_MAX);
         assert_true(parley_bytes_equal(entry.references[63].target, PARLEY_BYTES("m63")));
         assert_int_equal(entry.has_more, counts[i] > PARLEY_INDEX_REFERENCES_MAX);
-        finish(&checked);
+        checked_message_finish(&checked);
         parley_buffer_finish(&text);
     }
 }
 
 static void test_of_many_receivers_so_many_are_kept_and_it_is_said(void **state) {
     (void)state;
-    struct checked checked;
+    struct checked_message checked;
     struct parley_index_entry entry;
     struct parley_buffer text;
     parley_buffer_init(&text);
@@ -407,11 +385,11 @@ static void test_of_many_receivers_so_many_are_kept_and_it_is_said(void **state)
     append_list(&text, PARLEY_INDEX_RECEIVERS_MAX + 1);
     parley_buffer_text(&text, "]}");
     parley_buffer_char(&text, '\0');
-    check(&checked, "brenner", text.data);
-    assert_int_equal(parley_message_index(&checked.message, &entry), PARLEY_OK);
+    checked_message_make(&checked, "brenner", text.data);
+    assert_int_equal(parley_message_index(&checked.message, NULL, &entry), PARLEY_OK);
     assert_int_equal(entry.receiver_count, PARLEY_INDEX_RECEIVERS_MAX);
     assert_true(entry.has_more);
-    finish(&checked);
+    checked_message_finish(&checked);
     parley_buffer_finish(&text);
 }
 
@@ -441,17 +419,17 @@ static void test_memory_may_run_out_at_any_place(void **state) {
             parley_protocol_find(parley_bytes_of(rows[i].protocol));
         enum parley_status status = PARLEY_E_MEMORY;
         for (size_t first = 0; status != PARLEY_OK; first++) {
-            struct checked checked;
+            struct checked_message checked;
             struct parley_index_entry entry;
-            check(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
+            checked_message_make(&checked, rows[i].protocol, text_of(protocol, &rows[i]));
             fault_heap_arm(first, SIZE_MAX);
-            status = parley_message_index(&checked.message, &entry);
+            status = parley_message_index(&checked.message, NULL, &entry);
             const bool has_failed = fault_heap_has_failed();
             fault_heap_disarm();
             assert_true(status == PARLEY_OK || status == PARLEY_E_MEMORY);
             assert_true(has_failed || status == PARLEY_OK);
             assert_true(status != PARLEY_OK || !has_failed || entry.has_more);
-            finish(&checked);
+            checked_message_finish(&checked);
         }
     }
 }

@@ -14,6 +14,7 @@
 #include <parley/index.h>
 #include <parley/message.h>
 
+#include "checked_message.h"
 #include "lib/fault_heap.h"
 
 #define BORDER " \xEE\x80\x80 "
@@ -44,47 +45,21 @@ static const struct {
 
 enum { ROW_COUNT = sizeof rows / sizeof rows[0] };
 
-struct checked {
-    struct parley_schema *schema;
-    struct parley_message message;
-    struct parley_buffer words;
-};
-
-static void check(struct checked *checked, const char *name, const char *text) {
-    const struct parley_options options = {.message_bytes_max = 4 << 20};
-    assert_int_equal(
-        parley_schema_create(parley_protocol_find(parley_bytes_of(name)), &checked->schema),
-        PARLEY_OK);
-    parley_message_init(&checked->message, checked->schema);
-    parley_buffer_init(&checked->words);
-    assert_int_equal(parley_message_check(&checked->message, parley_bytes_of(text),
-                                          &parley_codec_json, &options,
-                                          (struct parley_position){1, 1}),
-                     PARLEY_OK);
-    if (!parley_message_is_valid(&checked->message)) {
-        fail_msg("not valid (%s): %s", checked->message.findings.items[0].message, text);
-    }
-}
-
-static void finish(struct checked *checked) {
-    parley_buffer_finish(&checked->words);
-    parley_message_finish(&checked->message);
-    parley_schema_destroy(checked->schema);
-}
-
 static void test_the_words_are_those_that_people_read(void **state) {
     (void)state;
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        struct checked checked;
+        struct checked_message checked;
+        struct parley_buffer words;
         struct parley_index_entry entry;
-        check(&checked, rows[i].protocol, rows[i].text);
-        assert_int_equal(parley_message_index_words(&checked.message, &checked.words, &entry),
-                         PARLEY_OK);
-        parley_buffer_char(&checked.words, '\0');
-        assert_string_equal(checked.words.data, rows[i].wanted);
+        checked_message_make(&checked, rows[i].protocol, rows[i].text);
+        parley_buffer_init(&words);
+        assert_int_equal(parley_message_index(&checked.message, &words, &entry), PARLEY_OK);
+        parley_buffer_char(&words, '\0');
+        assert_string_equal(words.data, rows[i].wanted);
         assert_int_equal(rows[i].wanted[0] != '\0' ? checked.message.protocol->index->has_words : 1,
                          1);
-        finish(&checked);
+        parley_buffer_finish(&words);
+        checked_message_finish(&checked);
     }
 }
 
@@ -92,18 +67,20 @@ static void test_the_words_are_those_that_people_read(void **state) {
 static void test_the_rest_of_an_entry_is_the_same_without_words(void **state) {
     (void)state;
     for (size_t i = 0; i < ROW_COUNT; i++) {
-        struct checked checked;
+        struct checked_message checked;
+        struct parley_buffer words;
         struct parley_index_entry with, without;
-        check(&checked, rows[i].protocol, rows[i].text);
-        assert_int_equal(parley_message_index_words(&checked.message, &checked.words, &with),
-                         PARLEY_OK);
-        assert_int_equal(parley_message_index(&checked.message, &without), PARLEY_OK);
+        checked_message_make(&checked, rows[i].protocol, rows[i].text);
+        parley_buffer_init(&words);
+        assert_int_equal(parley_message_index(&checked.message, &words, &with), PARLEY_OK);
+        assert_int_equal(parley_message_index(&checked.message, NULL, &without), PARLEY_OK);
         assert_null(without.words);
         assert_int_equal(with.reference_count, without.reference_count);
         assert_int_equal(with.has_more, without.has_more);
         assert_int_equal(with.members_length, without.members_length);
         assert_memory_equal(with.members, without.members, with.members_length);
-        finish(&checked);
+        parley_buffer_finish(&words);
+        checked_message_finish(&checked);
     }
 }
 
@@ -135,14 +112,17 @@ static void test_memory_may_run_out_at_any_place(void **state) {
     for (size_t i = 0; i < ROW_COUNT; i++) {
         enum parley_status status = PARLEY_E_MEMORY;
         for (size_t first = 0; status != PARLEY_OK; first++) {
-            struct checked checked;
+            struct checked_message checked;
+            struct parley_buffer words;
             struct parley_index_entry entry;
-            check(&checked, rows[i].protocol, rows[i].text);
+            checked_message_make(&checked, rows[i].protocol, rows[i].text);
+            parley_buffer_init(&words);
             fault_heap_arm(first, SIZE_MAX);
-            status = parley_message_index_words(&checked.message, &checked.words, &entry);
+            status = parley_message_index(&checked.message, &words, &entry);
             fault_heap_disarm();
             assert_true(status == PARLEY_OK || status == PARLEY_E_MEMORY);
-            finish(&checked);
+            parley_buffer_finish(&words);
+            checked_message_finish(&checked);
         }
     }
 }
