@@ -274,14 +274,13 @@ static void write_undecided(struct walk *walk, const struct index_cursor *intent
 /* `place` NULL: the page ends before the first result; else after that one. */
 static bool is_full(struct walk *walk, const struct index_cursor *place) {
     struct index_asking *asking = walk->asking;
-    char cursor[INDEX_CURSOR_SIZE] = "", stream[INDEX_STREAM_SIZE];
+    char cursor[INDEX_CURSOR_SIZE] = "";
     if (asking->item_count < asking->question->limit &&
         asking->rows_read < INDEX_ROWS_MAX - ROWS_SPARE) {
         return false;
     }
     if (place != NULL) {
-        index_stream_name(asking, (unsigned)((uint64_t)place->pos >> INDEX_SEQUENCE_BITS), stream);
-        index_cursor_write(place->stored, index_sequence_of(place->pos), stream, cursor);
+        index_cursor_of(asking, place, cursor);
     }
     snprintf(walk->next, sizeof walk->next, "%s:%s", walk->agent, cursor);
     return true;

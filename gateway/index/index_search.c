@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "index_ledger.h"
 #include "index_messages.h"
 #include "index_words.h"
 
@@ -135,10 +136,6 @@ static bool open_next_part(struct search *search, struct walk *walk) {
     return true;
 }
 
-static bool is_after(const struct index_cursor *at, const struct index_cursor *other) {
-    return at->stored > other->stored || (at->stored == other->stored && at->pos > other->pos);
-}
-
 /* Reads the next message of the stream that is not before the cursor, which is of another one. */
 static void advance(struct search *search, struct walk *walk) {
     const bool is_cursors = after_of(search, walk) == search->from.pos;
@@ -151,7 +148,7 @@ static void advance(struct search *search, struct walk *walk) {
             continue;
         }
         index_message_read(walk->find, &walk->message);
-        walk->has_message = is_cursors || is_after(&walk->message.at, &search->from);
+        walk->has_message = is_cursors || ledger_is_before(&search->from, &walk->message.at);
     }
 }
 
@@ -177,7 +174,7 @@ static struct walk *oldest(struct search *search) {
     for (size_t i = 0; i < search->walk_count; i++) {
         struct walk *walk = &search->walks[i];
         if (walk->has_message &&
-            (found == NULL || is_after(&found->message.at, &walk->message.at))) {
+            (found == NULL || ledger_is_before(&walk->message.at, &found->message.at))) {
             found = walk;
         }
     }
