@@ -335,6 +335,7 @@ static const struct option {
     struct parley_option_help help;
     bool (*set)(struct stream_query *query, const char *value, int64_t now_ns);
     enum stream_filter filter;                 /* without a `set` */
+    bool is_about_reviews;                     /* only protocols that have them have a use for it */
     bool (*is_item)(struct parley_bytes item); /* of a filter's list; NULL: any that is not empty */
 } options[] = {
     {.help = {"since",
@@ -361,7 +362,8 @@ static const struct option {
               "`true`: also the messages that people approve, each at the moment of its approval, "
               "with `reviewed`; of the filters, `lane` is not asked of them.",
               "true or false", "{\"type\":\"boolean\"}"},
-     .set = set_reviewed},
+     .set = set_reviewed,
+     .is_about_reviews = true},
     {.help = {"type", "Only these types, such as `claim` or `vlp.claim`.",
               "comma-separated types, such as claim or vlp.claim", LIST},
      .filter = STREAM_FILTER_TYPE},
@@ -437,16 +439,16 @@ bool stream_query_is_filter(const char *name) {
 
 bool stream_query_concerns_refused(const char *name) {
     const struct option *option = find_option(name);
-    return option != NULL && option->set != NULL && option->set != set_reviewed;
+    return option != NULL && option->set != NULL && !option->is_about_reviews;
 }
 
 bool stream_query_concerns(const char *name, const struct parley_protocol *protocol) {
     const struct option *option = find_option(name);
-    if (option != NULL && option->set == set_reviewed && protocol != NULL) {
-        return protocol->reviews != NULL;
-    }
-    if (option == NULL || option->set != NULL || protocol == NULL) {
+    if (option == NULL || protocol == NULL) {
         return option != NULL;
+    }
+    if (option->set != NULL) {
+        return !option->is_about_reviews || protocol->reviews != NULL;
     }
     switch (option->filter) {
     case STREAM_FILTER_LANE:

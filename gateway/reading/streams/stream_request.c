@@ -195,30 +195,15 @@ static void name_reviewing(struct parley_buffer *out) {
     }
 }
 
-/* What people approve is announced in a lane, which must be among those that are read. */
-static bool fits_reviews(struct http_request *request, const struct stream_query *query,
-                         const struct stream_reading *reading) {
-    const char *lanes = query->filters[STREAM_FILTER_LANE], *lacking = NULL;
-    for (size_t i = 0; query->is_reviewed && parley_protocols[i] != NULL; i++) {
-        const struct parley_reviews_kind *reviews = parley_protocols[i]->reviews;
-        if ((reading->bits >> i & 1) == 0 || reviews == NULL) {
-            continue;
-        }
-        if (lanes == NULL || stream_list_has(lanes, parley_bytes_of(reviews->lane))) {
-            return true;
-        }
-        lacking = reviews->lane;
-    }
-    if (!query->is_reviewed) {
-        return true;
-    }
+/* `lane`: in which approvals are announced, and which is not read; NULL: nothing is reviewed. */
+static void refuse_reviewed(struct http_request *request, const char *lane) {
     struct parley_buffer detail;
     parley_buffer_init(&detail);
-    if (lacking != NULL) {
+    if (lane != NULL) {
         parley_buffer_format(&detail,
                              "With `reviewed=true` the lanes must include `%s`, in which approvals "
                              "are announced: add it to `lane`, or leave `lane` out.",
-                             lacking);
+                             lane);
     } else {
         parley_buffer_text(&detail, "No message that is read here waits for a review: leave "
                                     "`reviewed` out");
@@ -229,6 +214,26 @@ static bool fits_reviews(struct http_request *request, const struct stream_query
     problem_respond(request, PROBLEM_INVALID_PARAMETER,
                     detail.has_failed ? "`reviewed` cannot be true here." : detail.data);
     parley_buffer_finish(&detail);
+}
+
+/* What people approve is announced in a lane, which must be among those that are read. */
+static bool fits_reviews(struct http_request *request, const struct stream_query *query,
+                         const struct stream_reading *reading) {
+    const char *lanes = query->filters[STREAM_FILTER_LANE], *lacking = NULL;
+    if (!query->is_reviewed) {
+        return true;
+    }
+    for (size_t i = 0; parley_protocols[i] != NULL; i++) {
+        const struct parley_reviews_kind *reviews = parley_protocols[i]->reviews;
+        if ((reading->bits >> i & 1) == 0 || reviews == NULL) {
+            continue;
+        }
+        if (lanes == NULL || stream_list_has(lanes, parley_bytes_of(reviews->lane))) {
+            return true;
+        }
+        lacking = reviews->lane;
+    }
+    refuse_reviewed(request, lacking);
     return false;
 }
 
