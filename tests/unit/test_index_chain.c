@@ -22,16 +22,6 @@ static const char *const relations[] = {"\"refers\"", "\"supports\"", "\"refers\
 
 /* ---- the index ---- */
 
-static int set_up(void **state) {
-    (void)state;
-    return index_fixture_open(VLP);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    return index_fixture_close();
-}
-
 static void ask(const char *id, struct parley_buffer *out) {
     struct index_question question = index_fixture_question("chain");
     question.values[INDEX_ID] = id;
@@ -242,12 +232,7 @@ static void test_chains_are_what_a_plain_reading_makes_of_histories(void **state
     parley_buffer_init(&out);
     for (int history = 0; history < HISTORIES; history++) {
         struct said said[MESSAGES];
-        const uint64_t base = index_fixture_last() + 1;
-        history_make(said, (unsigned)history, NOTICE);
-        for (int i = 0; i < MESSAGES; i++) {
-            history_store(history, &said[i]);
-        }
-        index_fixture_commit();
+        const uint64_t base = history_begin(history, said, NOTICE);
         compare(said, history, base, &out, states);
     }
     for (size_t i = 0; i < sizeof states / sizeof states[0]; i++) {
@@ -285,9 +270,9 @@ static void test_a_chain_ends_after_1000_messages_and_after_64_steps(void **stat
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_chains_are_what_a_plain_reading_makes_of_histories,
-                                        set_up, tear_down),
+                                        history_set_up, history_tear_down),
         cmocka_unit_test_setup_teardown(test_a_chain_ends_after_1000_messages_and_after_64_steps,
-                                        set_up, tear_down),
+                                        history_set_up, history_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -18,16 +18,6 @@
 
 enum { TEXT_MAX = 1 << 14, MANY = 150, CROWD = 12000 };
 
-static int set_up(void **state) {
-    (void)state;
-    return index_fixture_open(VLP);
-}
-
-static int tear_down(void **state) {
-    (void)state;
-    return index_fixture_close();
-}
-
 /* ---- the model ---- */
 
 /* What is open: a query that nothing answers, and a claim without a source that nothing supports,
@@ -146,12 +136,7 @@ static void test_sessions_are_what_a_plain_reading_makes_of_histories(void **sta
     parley_buffer_init(&out);
     for (int history = 0; history < HISTORIES; history++) {
         struct said said[MESSAGES];
-        const uint64_t base = index_fixture_last() + 1;
-        history_make(said, (unsigned)history, SAID_TYPES);
-        for (int i = 0; i < MESSAGES; i++) {
-            history_store(history, &said[i]);
-        }
-        index_fixture_commit();
+        const uint64_t base = history_begin(history, said, SAID_TYPES);
         for (int session = 1; session < SESSIONS; session++) {
             open_count += compare(said, history, session, base, &out);
         }
@@ -200,12 +185,7 @@ static void test_the_last_context_is_the_one_that_a_plain_reading_finds(void **s
     parley_buffer_init(&out);
     for (int history = 0; history < HISTORIES; history++) {
         struct said said[MESSAGES];
-        const uint64_t base = index_fixture_last() + 1;
-        history_make(said, (unsigned)history, SAID_TYPES);
-        for (int i = 0; i < MESSAGES; i++) {
-            history_store(history, &said[i]);
-        }
-        index_fixture_commit();
+        const uint64_t base = history_begin(history, said, SAID_TYPES);
         for (int sender = NONE; sender < SENDERS; sender++) {
             for (int session = 1; session < SESSIONS; session++) {
                 compare_context(said, history, session, sender, base, &out);
@@ -259,13 +239,14 @@ static void test_a_session_that_does_not_fit_into_a_page_begins_the_next(void **
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_sessions_are_what_a_plain_reading_makes_of_histories,
-                                        set_up, tear_down),
+                                        history_set_up, history_tear_down),
         cmocka_unit_test_setup_teardown(test_the_last_context_is_the_one_that_a_plain_reading_finds,
-                                        set_up, tear_down),
-        cmocka_unit_test_setup_teardown(test_a_session_names_at_most_100_open_messages, set_up,
-                                        tear_down),
+                                        history_set_up, history_tear_down),
+        cmocka_unit_test_setup_teardown(test_a_session_names_at_most_100_open_messages,
+                                        history_set_up, history_tear_down),
         cmocka_unit_test_setup_teardown(
-            test_a_session_that_does_not_fit_into_a_page_begins_the_next, set_up, tear_down),
+            test_a_session_that_does_not_fit_into_a_page_begins_the_next, history_set_up,
+            history_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

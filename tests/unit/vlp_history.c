@@ -49,6 +49,26 @@ void history_store(int history, const struct said *said) {
     index_fixture_store(NULL, NULL, text);
 }
 
+int history_set_up(void **state) {
+    (void)state;
+    return index_fixture_open(VLP);
+}
+
+int history_tear_down(void **state) {
+    (void)state;
+    return index_fixture_close();
+}
+
+uint64_t history_begin(int history, struct said said[MESSAGES], enum said_type types) {
+    const uint64_t first = index_fixture_last() + 1;
+    history_make(said, (unsigned)history, types);
+    for (int i = 0; i < MESSAGES; i++) {
+        history_store(history, &said[i]);
+    }
+    index_fixture_commit();
+    return first;
+}
+
 int history_meant(const struct said *said, int from, int id) {
     for (int tier = 0; tier < 3; tier++) {
         int before = NONE, newest = NONE;

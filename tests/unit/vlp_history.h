@@ -5,6 +5,7 @@
  * id; and what a plain reading says that they mean. */
 
 #include <stdbool.h>
+#include <stdint.h>
 
 enum {
     VLP,
@@ -34,6 +35,12 @@ void history_make(struct said said[MESSAGES], unsigned seed, enum said_type type
 /* Stores a message, whose ids begin with the number of the history. Sessions are "HISTORY-1",
  * senders "A1". */
 void history_store(int history, const struct said *said);
+
+/* For cmocka: opens and closes an index (index_fixture.h) for them. */
+int history_set_up(void **state);
+int history_tear_down(void **state);
+/* Makes a history and stores it.  Returns: the sequence of its first message. */
+uint64_t history_begin(int history, struct said said[MESSAGES], enum said_type types);
 
 /* Which of the messages the one with the number `from` means by an id: of those that bear it one of
  * its session, else its sender's, else any; the newest before it.  Returns: NONE. */
