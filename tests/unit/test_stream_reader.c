@@ -203,7 +203,7 @@ static void start_reader(struct world *world, size_t stream_count, bool is_sse) 
         stream_reader_create(&world->request, &world->query, &events, world, stream_count);
     assert_non_null(world->reader);
     world->reader->is_sse = is_sse;
-    world->reader->reads = UINT64_MAX;
+    world->reader->access.reads = UINT64_MAX;
     world->reader->codec = world->codec;
     assert_true(stream_reader_start(world->reader, world->hubs, stream_count));
     for (size_t i = 0; i < stream_count; i++) {

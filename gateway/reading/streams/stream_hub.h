@@ -49,7 +49,7 @@ struct stream_hub {
     struct jetstream *jetstream;
     struct channel channel; /* that of the protocol, with the stream that this hub reads */
     const struct jetstream_place *place; /* where that is; NULL: the channel's stream, always */
-    uint64_t readings;                   /* its bit in stream_reader.reads */
+    uint64_t readings;                   /* its bit in stream_access_entry.reads */
     char token[STREAM_HUB_TOKEN_MAX];    /* for channel.token */
     struct stream_renderer renderer;
     struct stream_approvals approvals;

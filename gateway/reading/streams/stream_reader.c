@@ -204,7 +204,7 @@ static bool start_cursors(struct stream_reader *reader, struct stream_hub *hubs,
     size_t started = 0;
     for (size_t i = 0; i < count; i++) {
         struct stream_hub *hub = &hubs[i];
-        if ((reader->reads & hub->readings) == 0 || !stream_hub_is_used(hub)) {
+        if ((reader->access.reads & hub->readings) == 0 || !stream_hub_is_used(hub)) {
             continue;
         }
         if (started == reader->cursor_count ||
@@ -437,7 +437,8 @@ static bool is_told(const struct stream_reader *reader, const struct moment *mom
     while (parley_protocols[protocol] != moment->protocol) {
         protocol++;
     }
-    return moment->at_ms >= reader->moments_from_ms && (reader->reads >> protocol & 1) != 0 &&
+    return moment->at_ms >= reader->moments_from_ms &&
+           (reader->access.reads >> protocol & 1) != 0 &&
            stream_moment_tells(moment, &reader->query);
 }
 

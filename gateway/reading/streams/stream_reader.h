@@ -37,9 +37,8 @@ struct stream_reader {
     TAILQ_ENTRY(stream_reader) link;
     LIST_ENTRY(stream_reader) following_link; /* of those that are told moments */
     int64_t moved_ms;
-    struct tally_entry *opening; /* of its sender */
-    uint64_t reads;              /* bit I: parley_protocols[I]; then refused messages */
-    struct stream_access_entry access;
+    struct tally_entry *opening;       /* of its sender */
+    struct stream_access_entry access; /* and which streams it reads */
     const char *media_type;
     /* In which encoding it gets the bare messages, and nothing else; NULL: lines of JSON. */
     const struct parley_codec *codec;
@@ -92,7 +91,7 @@ struct stream_reader *stream_reader_create(struct http_request *request,
                                            size_t count);
 void stream_reader_destroy(struct stream_reader *reader);
 
-/* Starts a cursor in each of `hubs` that is used and whose bit is in reader->reads.  Returns: false
+/* Starts a cursor in each of `hubs` that is used and whose bit is in access.reads.  Returns: false
  * when NATS is away, or there are more or fewer of them than cursors. */
 bool stream_reader_start(struct stream_reader *reader, struct stream_hub *hubs, size_t hub_count);
 /* Stops all cursors. */

@@ -13,7 +13,7 @@ struct stream_reading {
     const struct stream_hub
         *hubs; /* all of them: those of the protocols, and that of refused messages */
     size_t hub_count;
-    uint64_t bits;              /* as stream_reader.reads */
+    uint64_t bits;              /* as stream_access_entry.reads */
     const struct channel *only; /* NULL: several protocols, perhaps */
 };
 

@@ -123,11 +123,6 @@ static void reader_ready(struct stream_reader *reader) {
     struct streams *streams = reader->keeper;
     reader->phase = STREAM_FLOWING;
     touch(reader);
-    reader->access =
-        (struct stream_access_entry){.request = reader->request,
-                                     .reads = reader->reads,
-                                     .agent = reader->query.filters[STREAM_FILTER_READER],
-                                     .end = reader_refused};
     stream_access_add(&streams->access, &reader->access);
     open_answer_add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, stream_reader_read);
@@ -247,7 +242,11 @@ static void serve(struct streams *streams, const struct limits *limits,
     reader->opening = opening;
     reader->media_type = form.media_type;
     reader->codec = form.codec;
-    reader->reads = reading->bits;
+    reader->access =
+        (struct stream_access_entry){.request = request,
+                                     .reads = reading->bits,
+                                     .agent = reader->query.filters[STREAM_FILTER_READER],
+                                     .end = reader_refused};
     reader->is_sse = form.is_sse;
     reader->moved_ms = reactor_now_ms(streams->reactor);
     TAILQ_INSERT_TAIL(&streams->readers, reader, link);
@@ -408,7 +407,7 @@ void streams_moved(struct streams *streams, size_t protocol) {
     for (struct stream_reader *reader = TAILQ_FIRST(&streams->readers); reader != NULL;
          reader = next) {
         next = TAILQ_NEXT(reader, link);
-        if ((reader->reads & bit) == 0) {
+        if ((reader->access.reads & bit) == 0) {
             continue;
         }
         if (reader->phase == STREAM_FLOWING) {
