@@ -153,9 +153,9 @@ const struct operation operation_convert = {
 
 #define HOW_TO_READ                                                                                \
     "One event (CloudEvents 1.0) per line; with `Accept: text/event-stream`, server-sent events. " \
-    "Without `follow=false` the response goes on, and `parley.keepalive` comes every 15 s in "     \
-    "which nothing else does. To go on after a break: `since=` and the `resume` of the last "      \
-    "event; no event is lost or repeated."
+    "Without `follow=false` the response does not end with the last stored message, and "          \
+    "`parley.keepalive` comes every 15 s in which nothing else does. To continue after a break: "  \
+    "`since=` and the `resume` of the last event; no event is lost or repeated."
 
 const struct operation operation_stream = {.id = "read",
                                            .tag = "Reading",
@@ -378,9 +378,9 @@ const struct operation operation_compiled = {
 #define PROBLEMS_OF_FOLLOWING PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS)
 #define HOW_TO_FOLLOW                                                                              \
     " With `follow=true` the answer is one event per line or, with `Accept: text/event-stream`, "  \
-    "server-sent events, and goes on: each item (`parley.item`), `parley.current`, then an event " \
-    "for each change: the item as it is now, or `parley.left`. To go on after a break: `since=` "  \
-    "and the `resume` of the last event."
+    "server-sent events: each item (`parley.item`), `parley.current`, then for each change the "   \
+    "item as it is now, or `parley.left`, for as long as the client stays connected. "             \
+    "To continue after a break: `since=` and the `resume` of the last event."
 
 const struct operation operation_tasks = {
     .id = "tasks",

@@ -60,7 +60,7 @@ struct follow_query {
      "as long as the client reads.",                                                               \
      "`true` or `false`", "{\"type\":\"boolean\",\"default\":false}"},                             \
     {                                                                                              \
-        "since", "With follow=true: goes on after the event that has this resume token.",          \
+        "since", "With follow=true: continues after the event that has this resume token.",          \
             FOLLOW_SINCE_WANTS, "{\"type\":\"string\"}"                                            \
     }
 /* `value`: of the option `follow`.  Returns: whether it can have that. */

@@ -22,7 +22,7 @@
 
 enum {
     KEPT_MAX = 32,
-    KEPT_BYTES_MAX = 2 * 1024 * 1024, /* but for the newest */
+    KEPT_BYTES_MAX = 2 * 1024 * 1024, /* the newest is kept in any case */
     ASKED_MAX = 4,                    /* each answer may have max_payload */
     RETRY_MS = 1000,
 };
