@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reads threads from the file, for the views that say who must acknowledge what. A thread is read
- * once a question. */
+/* Reads threads from the file, for the views that say who must acknowledge what. The threads that
+ * one question needs are kept until it ends, so that each is read once. */
 
 #include <sys/queue.h>
 
@@ -11,6 +11,8 @@
 #include "index_asking.h"
 #include "index_duty.h"
 
+/* DUTY_PAGE… find the messages that a page of a view may have: those of a protocol (?3) that were
+ * stored after a place (its time ?4, its pos ?5). */
 enum index_duty_statement {
     DUTY_BY_THREAD,
     DUTY_ALONE,
@@ -19,9 +21,9 @@ enum index_duty_statement {
     DUTY_TARGETS_OF,
     DUTY_MESSAGE_AT,
     DUTY_RECEIVERS_OF,
-    DUTY_PAGE, /* those of pages: ?3: the protocol; ?4, ?5: the place after which it begins … */
-    DUTY_PAGE_OF_THREAD, /* … ?6: the thread, or the receiver's key */
-    DUTY_PAGE_RECEIVED,
+    DUTY_PAGE,           /* that have a part in acknowledgements */
+    DUTY_PAGE_OF_THREAD, /* in the thread ?6 */
+    DUTY_PAGE_RECEIVED,  /* that name the receiver with the key ?6 */
     DUTY_STATEMENT_COUNT
 };
 extern const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1];
@@ -50,7 +52,7 @@ struct index_duties {
 void index_duties_begin(struct index_duties *out, struct index_asking *asking);
 void index_duties_finish(struct index_duties *duties);
 
-/* A statement of pages, which index_duties_row_read reads.  Owns: as index_prepare. */
+/* Prepares one of DUTY_PAGE…; index_duties_row_read reads its rows.  Owns: as index_prepare. */
 sqlite3_stmt *index_duties_prepare(struct index_duties *duties, enum index_duty_statement number);
 
 /* A message, and what is in its row beside it.  Owns: borrows the row. */
@@ -61,14 +63,16 @@ struct index_duties_row {
 };
 void index_duties_row_read(sqlite3_stmt *statement, struct index_duties_row *out);
 
-/* The thread of a message.  `is_first`: a thread that does not fit into the page is cut.
- * Owns: the caller must not free it.
- * Returns: NULL: the page has no room for it, or asking->answered says why not. */
+/* The thread of a message, as far as a page may read.  `is_first`: the message is the first of the
+ * page: a thread that is too long for a page is cut, since no page would have room for it.
+ * Owns: borrowed, until the duties are finished.
+ * Returns: NULL: the page has no room for the whole thread, or asking->answered says why not. */
 const struct duty_thread *index_duties_thread(struct index_duties *duties,
                                               const struct index_message *message, bool is_first);
 
-/* Whom the message names, by name, but not who sent it.  `out_named`: whether it names anybody;
- * `out_more`: it names more than the index has.  Owns: texts are in the arena. */
+/* The receivers that the message names, except its own sender, in the order of their names.
+ * `out_named`: whether it names any, its sender included.  Owns: texts are in the arena.  Returns:
+ * how many there are in `out`. */
 size_t index_duties_receivers(struct index_duties *duties, const struct index_message *message,
                               struct parley_bytes out[DUTY_NAMES_MAX], bool *out_named);
 
@@ -76,11 +80,14 @@ size_t index_duties_receivers(struct index_duties *duties, const struct index_me
 struct index_recipients {
     struct parley_bytes names[DUTY_NAMES_MAX]; /* data NULL: anyone */
     size_t count;
-    bool is_named, is_of_anyone, is_cut;
+    bool is_named;     /* the message itself names them */
+    bool is_of_anyone; /* no agent is known: `names` has one item without a name */
+    bool is_cut;       /* there may be more than these */
 };
 
-/* Whom the message of the row asks: those whom it names, else those who wrote in its thread before,
- * else anyone.  `number`: of the message in the thread; SIZE_MAX: the thread is cut before it. */
+/* The agents that the message of the row asks: those that it names, else those that wrote in its
+ * thread before, else anyone.  `number`: of the message in the thread; SIZE_MAX: the thread is cut
+ * before it. */
 void index_duties_recipients(struct index_duties *duties, const struct duty_thread *thread,
                              size_t number, const struct index_duties_row *row,
                              struct index_recipients *out);

@@ -26,7 +26,7 @@ struct parley_index_relation {
     bool is_label;    /* what it names is a word such as a keyword, not a message */
     /* Bit I: it is meant for messages of types[I]; 0: for any. */
     uint32_t target_types;
-    bool settles; /* a message of these types that waits is no longer open */
+    bool settles; /* a message of target_types that is_waiting is not open once this refers to it */
     /* What it says of the message that it names, for a ledger. */
     enum parley_index_effect {
         PARLEY_INDEX_REFERS,
@@ -58,11 +58,12 @@ struct parley_reminder {
 /* How messages of a protocol are acknowledged, for lists of who still must. */
 struct parley_index_acks {
     unsigned relation; /* of an acknowledgement to the message whose id it names */
-    /* Bit I: it is not known who will read messages of types[I] that name no receiver: the first
-     * acknowledgement of another is enough. */
+    /* Bit I: messages of types[I] open a thread, so that it is not known who reads one that names
+     * no receiver: one acknowledgement, by anyone but its sender, is enough. */
     uint32_t opening_types;
-    const char *const *statuses;  /* the lowest first; NULL ends them */
-    const char *subject, *status; /* the members of an entry that have them, or begin so */
+    /* What the status of an acknowledgement begins with, the lowest first; NULL ends them. */
+    const char *const *statuses;
+    const char *subject, *status; /* the members of an entry that hold the two */
     /* The text of a subject after its prefix, by which an acknowledgement names a message, too. */
     struct parley_bytes (*topic)(struct parley_bytes subject);
     /* Appends a valid message, as JSON, that reminds the recipient in the thread of the message. It
@@ -79,27 +80,28 @@ struct parley_index_reference {
  * not say. */
 struct parley_index_entry {
     struct parley_bytes id, type, lane, source, thread, sender, agent, time;
-    unsigned part; /* a set of PARLEY_INDEX_ASKS … */
+    unsigned part; /* a set of enum parley_index_part; 0: it has nothing to do with them */
     const struct parley_bytes *receivers;
     size_t receiver_count; /* at most PARLEY_INDEX_RECEIVERS_MAX */
     struct parley_index_reference references[PARLEY_INDEX_REFERENCES_MAX]; /* each once */
     size_t reference_count;
     char members[PARLEY_INDEX_MEMBERS_BYTES_MAX]; /* a JSON object … */
     size_t members_length;                        /* … 0: it has none */
-    bool is_waiting; /* it is open until another one refers to it by a relation that settles it */
-    bool has_more;   /* it says more than this: references, receivers, or members that do not fit */
+    bool is_waiting; /* it is open until a message refers to it by a relation that settles it */
+    bool has_more;   /* references, receivers or members of the message were left out here */
     struct parley_buffer *words; /* see parley_message_index */
 };
 
 /* Threads that are sessions of work. */
 struct parley_index_sessions {
-    unsigned context; /* the type by which an agent says where it leaves a session */
+    unsigned context; /* the type of messages in which an agent says how it leaves a session */
     /* Appends what a valid message of this type says is open, as a JSON object. */
     enum parley_status (*write_open)(struct parley_message *message, struct parley_buffer *out);
 };
 
-/* How an agent changes its own code: it says what it intends, a result decides on all intents
- * before it, and one that promotes allows reloads until the next result. All are landmarks. */
+/* How an agent changes its own code: messages say what it intends, a result decides on all intents
+ * before it, and a result that promotes allows reloads until the next result. All of these types
+ * are in landmark_types. */
 struct parley_index_evolutions {
     unsigned intent, result, reload; /* types */
     const char *decision;            /* the member of a result … */
@@ -109,14 +111,15 @@ struct parley_index_evolutions {
 
 struct parley_index_kind {
     const struct parley_index_relation *relations; /* name NULL ends them */
-    /* Bit I: of messages of types[I] only the agent's last counts. */
+    /* Bit I: of the messages of types[I] only the last of each agent is kept. */
     uint32_t passing_types;
-    /* Bit I: messages of types[I] are few, and are looked up by their thread, sender or agent. */
+    /* Bit I: messages of types[I] are few, and views look them up by thread, sender or agent: the
+     * index has these in an order of their own. */
     uint32_t landmark_types;
-    bool has_ledger; /* its references make one: what supports, answers and corrects a message */
+    bool has_ledger; /* its relations say what supports and corrects a message: it has chains */
     bool has_words;  /* some of its messages have a text that people read */
-    const struct parley_index_sessions *sessions;     /* NULL: its threads are none */
-    const struct parley_index_evolutions *evolutions; /* NULL: its agents have none */
+    const struct parley_index_sessions *sessions;     /* NULL: its threads are not sessions */
+    const struct parley_index_evolutions *evolutions; /* NULL: agents do not change their code */
     const struct parley_index_acks *acks;             /* NULL: its messages are not acknowledged */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
