@@ -120,7 +120,8 @@ static enum precision match(struct parley_bytes range, struct parley_bytes offer
 /* The most specific range that fits decides, however little it likes the offer. */
 static struct liking like(struct parley_bytes accept, const char *offer) {
     struct liking best = {PRECISION_NONE, 0};
-    while (accept.length > 0) {
+    while (accept.length > 0 &&
+           !(best.precision == PRECISION_EXACT && best.quality == QUALITY_ONE)) {
         struct parley_bytes parameters = cut(&accept, ',');
         struct parley_bytes range = cut(&parameters, ';');
         enum precision precision = match(range, parley_bytes_of(offer));
