@@ -183,11 +183,13 @@ describe('tokens', () => {
       await opened(brief, '/v1/stream?since=all&envelope=none'),
       await opened(brief, '/v1/roundtable/tasks?follow=true'),
       await opened(brief, '/v1/vlp/halts?follow=true'),
+      await opened(brief, '/v1/supervisor/agents?follow=true'),
     ];
     const sse = await opened(brief, '/v1/vlp/stream', { Accept: 'text/event-stream' });
     const other = await opened(all, '/v1/vlp/stream');
     await opened(all, '/v1/roundtable/tasks?follow=true');
     await opened(all, '/v1/vlp/halts?follow=true');
+    await opened(all, '/v1/supervisor/agents?follow=true');
     await revoke(file, 'reader');
     server.signal('SIGHUP');
     for (const stream of ended) assert.deepEqual((await lastEvent(stream)).data, { reason: 'token-revoked' });

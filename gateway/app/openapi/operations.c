@@ -275,16 +275,28 @@ const struct operation operation_inbox =
          "agent's only.",
          "A page of messages.", "InboxList", "InboxLine");
 
+/* Of a list that can be followed. */
+#define FOLLOWED(events)                                                                           \
+    {"application/x-ndjson", events}, {                                                            \
+        "text/event-stream", "Text"                                                                \
+    }
+#define PROBLEMS_OF_FOLLOWING PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS)
+#define HOW_TO_FOLLOW                                                                              \
+    " With `follow=true` the answer is one event per line or, with `Accept: text/event-stream`, "  \
+    "server-sent events: each item (`parley.item`), `parley.current`, then for each change the "   \
+    "item as it is now, or `parley.left`, for as long as the client stays connected. "             \
+    "To continue after a break: `since=` and the `resume` of the last event."
+
 const struct operation operation_agents = {
     .id = "agents",
     .tag = "Reading",
     .summary = "Which agents are alive, and what their last messages say",
     .description = "In the order of their names. With `next`, there may be more: ask again with "
-                   "`cursor=`.",
+                   "`cursor=`." HOW_TO_FOLLOW,
     .answer = "A page of agents.",
     .kind = OPERATION_AGENTS,
-    .answers = ANSWERS({"application/json", "AgentList"}),
-    .problems = PROBLEMS_OF_AGENTS};
+    .answers = ANSWERS({"application/json", "AgentList"}, FOLLOWED("FollowedAgents")),
+    .problems = PROBLEMS_OF_AGENTS | PROBLEMS_OF_FOLLOWING};
 
 const struct operation operation_agent = {.id = "agent",
                                           .tag = "Reading",
@@ -369,18 +381,6 @@ const struct operation operation_compiled = {
 #define PROBLEMS_OF_TASKS                                                                          \
     (PROBLEM_BIT(PROBLEM_NOT_FOUND) | PROBLEM_BIT(PROBLEM_BUS_UNAVAILABLE) |                       \
      PROBLEM_BIT(PROBLEM_NOT_ACCEPTABLE))
-
-/* Of a list that can be followed. */
-#define FOLLOWED(events)                                                                           \
-    {"application/x-ndjson", events}, {                                                            \
-        "text/event-stream", "Text"                                                                \
-    }
-#define PROBLEMS_OF_FOLLOWING PROBLEM_BIT(PROBLEM_TOO_MANY_STREAMS)
-#define HOW_TO_FOLLOW                                                                              \
-    " With `follow=true` the answer is one event per line or, with `Accept: text/event-stream`, "  \
-    "server-sent events: each item (`parley.item`), `parley.current`, then for each change the "   \
-    "item as it is now, or `parley.left`, for as long as the client stays connected. "             \
-    "To continue after a break: `since=` and the `resume` of the last event."
 
 const struct operation operation_tasks = {
     .id = "tasks",

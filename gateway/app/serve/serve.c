@@ -15,6 +15,7 @@
 #include "clock_and_ids.h"
 #include "moment_keeper.h"
 #include "moments.h"
+#include "agent_watch.h"
 #include "task_boards.h"
 #include "process_limits.h"
 #include "commit.h"
@@ -83,6 +84,7 @@ struct server {
     struct figures_set figures;
     struct shared_figures shared_figures;
     struct board **boards;
+    struct agent_watch **agent_watches;
     struct moments *moments;
     struct fact_ledger *fact_ledger;
     struct index_keeper *index_keeper; /* NULL: no index is kept … */
@@ -539,6 +541,8 @@ static int start_workers(struct server *server) {
     if (server->fact_ledger == NULL || server->moments == NULL ||
         task_boards_create(configuration, server->moments, moments_past_ms(server),
                            &server->boards) != PARLEY_OK ||
+        agent_watches_create(configuration->channels, server->schemas, &server->agent_watches) !=
+            PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
@@ -566,6 +570,7 @@ static int start_workers(struct server *server) {
         .worker_pool = server->worker_pool,
         .commit = server->commit,
         .boards = server->boards,
+        .agent_watches = server->agent_watches,
         .moments = server->moments,
         .fact_ledger = server->fact_ledger,
         .index_service = server->index_service,
@@ -690,6 +695,7 @@ static void finish(struct server *server) {
     worker_pool_destroy(server->worker_pool);
     halt_sets_destroy(server->halt_sets);
     task_boards_destroy(server->boards);
+    agent_watches_destroy(server->agent_watches);
     moments_destroy(server->moments);
     fact_ledger_destroy(server->fact_ledger);
     index_service_destroy(server->index_service);

@@ -349,9 +349,11 @@ static enum parley_status build(struct worker *worker) {
     streams_tell(worker->services.streams, worker->options.moments);
     PARLEY_TRY(follows_create(gateway->reactor, gateway->guard, gateway->configuration,
                               &worker->services.follows));
+    const struct agents_follows following = {.follows = worker->services.follows,
+                                             .watches = worker->options.agent_watches};
     PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                              gateway->configuration->channels, &worker->services.checkpoints,
-                             &worker->services.agents));
+                             &following, &worker->services.agents));
     worker->services.checkpoints = (struct checkpoints){.configuration = gateway->configuration,
                                                         .schemas = gateway->schemas,
                                                         .reactor = gateway->reactor,

@@ -32,22 +32,23 @@ struct worker_options {
     const struct describe_pages *pages;
     const struct console *console;
     const char *nats_urls;
-    const char *nats_shown;              /* the same for people, without secrets */
-    const char *nats_token;              /* NULL for none */
-    struct bus_identity nats_identity;   /* for --nats */
-    const char *nats_store;              /* where the embedded nats-server stores; NULL: --nats */
-    int listen_fd;                       /* shared */
-    int admin_fd;                        /* of --admin-listen; -1: another worker has it, or none */
-    struct board *const *boards;         /* shared */
-    struct moments *moments;             /* shared */
-    struct fact_ledger *fact_ledger;     /* shared */
-    struct index_service *index_service; /* shared; NULL: no index is kept … */
-    const struct index_keeper *index_keeper; /* … nor is this there */
-    struct budget *budget;                   /* shared */
-    struct coding_quota *codings;            /* shared */
-    struct spool_quota *spools;              /* shared */
-    struct object_room *object_room;         /* shared */
-    struct limits *limits;                   /* shared */
+    const char *nats_shown;            /* the same for people, without secrets */
+    const char *nats_token;            /* NULL for none */
+    struct bus_identity nats_identity; /* for --nats */
+    const char *nats_store;            /* where the embedded nats-server stores; NULL: --nats */
+    int listen_fd;                     /* shared */
+    int admin_fd;                      /* of --admin-listen; -1: another worker has it, or none */
+    struct board *const *boards;       /* shared */
+    struct agent_watch *const *agent_watches; /* shared */
+    struct moments *moments;                  /* shared */
+    struct fact_ledger *fact_ledger;          /* shared */
+    struct index_service *index_service;      /* shared; NULL: no index is kept … */
+    const struct index_keeper *index_keeper;  /* … nor is this there */
+    struct budget *budget;                    /* shared */
+    struct coding_quota *codings;             /* shared */
+    struct spool_quota *spools;               /* shared */
+    struct object_room *object_room;          /* shared */
+    struct limits *limits;                    /* shared */
     struct halt_set *const *halt_sets; /* shared: one per protocol; NULL if it halts nothing */
     struct parley_bytes full_answer;   /* of http_options; shared */
     struct worker_pool *worker_pool;   /* shared */

@@ -5,5 +5,6 @@
 
 #include <parley/message.h>
 
-/* `state`, `limit`, `cursor`; then one without a name. That of a protocol is in its table. */
+/* `state`, `limit`, `cursor`, `follow`, `since`; then one without a name. That of a protocol is in
+ * its table. */
 extern const struct parley_option_help agent_query_options[];

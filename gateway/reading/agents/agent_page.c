@@ -188,16 +188,19 @@ static int digit_of(char c) {
     return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-/* The name without its percent-encoding, in which subjects have it. */
-static void write_name(const char *name, struct parley_buffer *out) {
-    struct parley_buffer plain;
-    parley_buffer_init(&plain);
+void agent_plain_name(const char *name, struct parley_buffer *out) {
     for (; *name != '\0'; name++) {
         const int high = *name == '%' ? digit_of(name[1]) : -1;
         const int low = high >= 0 ? digit_of(name[2]) : -1;
-        parley_buffer_char(&plain, low >= 0 ? (char)(16 * high + low) : *name);
+        parley_buffer_char(out, low >= 0 ? (char)(16 * high + low) : *name);
         name += low >= 0 ? 2 : 0;
     }
+}
+
+static void write_name(const char *name, struct parley_buffer *out) {
+    struct parley_buffer plain;
+    parley_buffer_init(&plain);
+    agent_plain_name(name, &plain);
     parley_buffer_json(out, parley_buffer_bytes(&plain));
     out->has_failed |= plain.has_failed;
     parley_buffer_finish(&plain);

@@ -53,6 +53,15 @@ struct agent_news {
     bool is_beat;
     int64_t time_ns;
     bool is_match;
+
+    /* With agent_reader_options.is_kept: */
+    unsigned source;             /* index into parley_agents.sources */
+    const char *subject;         /* on which it is stored */
+    struct parley_bytes payload; /* empty: is_unread */
+    bool has_guarded;            /* who may not read private messages gets another text: */
+    struct parley_bytes guarded;
+    size_t size_bytes; /* as in parley_agent_report, like: */
+    const char *id;
 };
 enum parley_status agent_page_note(struct agent_page *page,
                                    const struct agent_news *news) PARLEY_MUST_CHECK;
@@ -65,6 +74,8 @@ enum agent_state agent_state_of(const struct agent_entry *entry, const struct pa
  * beat became too old, or becomes so. */
 bool agent_is_missed(const struct agent_entry *entry, const struct parley_agents *agents,
                      int64_t now_ns, int64_t *out_at_ns);
+/* The name without its percent-encoding, in which subjects have it. */
+void agent_plain_name(const char *name, struct parley_buffer *out);
 /* Appends the agent as a JSON object. */
 void agent_entry_write(const struct agent_entry *entry, const struct parley_agents *agents,
                        int64_t now_ns, struct parley_buffer *out);

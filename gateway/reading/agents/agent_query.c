@@ -23,7 +23,7 @@ static bool add_state(void *context, struct parley_bytes name) {
 }
 
 /* The rows of agent_query_options, and then the protocol's own. */
-enum { STATE, LIMIT, CURSOR, OWN, COUNT };
+enum { STATE, LIMIT, CURSOR, FOLLOW, SINCE, OWN, COUNT };
 
 static bool set_option(void *context, size_t number, const char *value) {
     struct agent_query *query = context;
@@ -32,10 +32,17 @@ static bool set_option(void *context, size_t number, const char *value) {
         query->states = 0;
         return query_option_list(value, add_state, query);
     case LIMIT:
+        query->has_page = true;
         return query_option_count(value, AGENT_LIMIT_MAX, &query->limit);
     case CURSOR:
+        query->has_page = true;
         query->after = value;
         return value[0] != '\0';
+    case FOLLOW:
+        return follow_query_set(&query->follow, value);
+    case SINCE:
+        query->follow.token = value;
+        return true;
     default:
         query->value = value;
         return value[0] != '\0';
@@ -49,5 +56,6 @@ bool agent_query_parse(struct http_request *request, const struct parley_agents 
     options[OWN].name = agents->option;
     options[OWN].wants = agents->option_wants;
     *out = (struct agent_query){.states = STATE_ANY, .after = "", .limit = LIMIT_DEFAULT};
-    return query_options_read(request, options, set_option, out);
+    return query_options_read(request, options, set_option, out) &&
+           follow_query_admit(request, &out->follow, out->has_page);
 }

@@ -6,6 +6,7 @@
 #include <parley/agents.h>
 
 #include "agent_page.h"
+#include "follow.h"
 #include "http.h"
 
 #define AGENT_LIMIT_MAX 1000u
@@ -15,6 +16,8 @@ struct agent_query {
     const char *value; /* of the protocol's own option; NULL: any agent */
     const char *after; /* the last name of the page before; "": none */
     size_t limit;
+    bool has_page; /* it names a limit or a cursor */
+    struct follow_query follow;
 };
 
 /* Reads the query of a request.  Owns: out borrows from the request.

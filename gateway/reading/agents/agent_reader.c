@@ -32,9 +32,10 @@ struct feed {
 struct agent_reader {
     struct agent_reader_options options;
     struct parley_message message;
-    struct parley_buffer text;
-    size_t open_count; /* feeds that are not done */
-    unsigned depth;    /* of callbacks in which it is used */
+    struct parley_buffer text, guarded;
+    char id[STORED_ID_SIZE]; /* of the message that is reported */
+    size_t open_count;       /* feeds that are not done; live: that have not begun */
+    unsigned depth;          /* of callbacks in which it is used */
     bool is_closed;
     struct feed feeds[PARLEY_AGENT_SOURCES_MAX];
 };
@@ -129,10 +130,8 @@ static size_t size_of(const struct jetstream_stored *stored) {
     return size != NULL ? (size_t)strtoull(size, NULL, 10) : stored->payload.length;
 }
 
-/* Who asks speaks for another agent, and reads no private messages of this one. */
-static bool is_guarded(const struct agent_reader *reader, struct parley_bytes agent) {
+bool agent_is_guarded(const char *own, struct parley_bytes agent) {
     char token[AGENT_TOKEN_SIZE];
-    const char *own = reader->options.own;
     return own != NULL &&
            !(agent_token(own, token) && parley_bytes_equal(agent, parley_bytes_of(token)));
 }
@@ -146,18 +145,36 @@ static enum parley_status match(struct agent_reader *reader, struct agent_news *
                : PARLEY_OK;
 }
 
+static struct parley_bytes short_text(const struct parley_buffer *text) {
+    return text->length <= TEXT_BYTES_MAX ? parley_buffer_bytes(text) : (struct parley_bytes){0};
+}
+
+/* What is unread has no text that lasts: its age is in it. */
+static enum parley_status report_guarded(struct agent_reader *reader,
+                                         struct parley_agent_report *of, struct agent_news *news) {
+    if (of->message == NULL || reader->options.channel->protocol->private_types == 0) {
+        return PARLEY_OK;
+    }
+    parley_buffer_clear(&reader->guarded);
+    of->is_guarded = true;
+    PARLEY_TRY(agents_of(reader)->report(of, &reader->guarded));
+    news->guarded = short_text(&reader->guarded);
+    news->has_guarded = !parley_bytes_equal(news->guarded, news->text);
+    return parley_buffer_status(&reader->guarded);
+}
+
 static enum parley_status report(struct agent_reader *reader, const struct feed *feed,
                                  const struct jetstream_stored *stored, struct agent_news *news) {
     const struct parley_agent_source *source = &agents_of(reader)->sources[feed->source];
-    char at[AGENT_TIME_SIZE], id[STORED_ID_SIZE];
+    char at[AGENT_TIME_SIZE];
     agent_time_text(stored->time_ns, at);
-    stored_id(jetstream_stored_header(stored, STORED_ID_HEADER), stored->sequence, id);
-    const struct parley_agent_report of = {
+    stored_id(jetstream_stored_header(stored, STORED_ID_HEADER), stored->sequence, reader->id);
+    struct parley_agent_report of = {
         .source = feed->source,
         .message = source->is_unread ? NULL : &reader->message,
-        .is_guarded = is_guarded(reader, news->name),
+        .is_guarded = agent_is_guarded(reader->options.own, news->name),
         .size_bytes = size_of(stored),
-        .id = id,
+        .id = reader->id,
         .at = at,
         .age_seconds = agent_age_seconds(stored->time_ns, reader->options.now_ns),
         .sequence = stored->sequence,
@@ -165,8 +182,14 @@ static enum parley_status report(struct agent_reader *reader, const struct feed 
     parley_buffer_clear(&reader->text);
     PARLEY_TRY(agents_of(reader)->report(&of, &reader->text));
     PARLEY_TRY(match(reader, news));
-    if (reader->text.length <= TEXT_BYTES_MAX) {
-        news->text = parley_buffer_bytes(&reader->text);
+    news->text = short_text(&reader->text);
+    if (reader->options.is_kept) {
+        news->source = feed->source;
+        news->subject = stored->subject;
+        news->payload = source->is_unread ? (struct parley_bytes){0} : stored->payload;
+        news->size_bytes = of.size_bytes;
+        news->id = reader->id;
+        PARLEY_TRY(report_guarded(reader, &of, news));
     }
     return reader->options.note(reader->options.context, news);
 }
@@ -192,6 +215,7 @@ static enum parley_status read_message(struct agent_reader *reader, const struct
 static void free_reader(struct agent_reader *reader) {
     parley_message_finish(&reader->message);
     parley_buffer_finish(&reader->text);
+    parley_buffer_finish(&reader->guarded);
     free(reader);
 }
 
@@ -217,10 +241,23 @@ static void fail(struct agent_reader *reader, enum parley_status status, const c
     reader->options.done(reader->options.context, status, error);
 }
 
+static void feed_is_done(struct agent_reader *reader) {
+    if (--reader->open_count == 0) {
+        reader->options.done(reader->options.context, PARLEY_OK, NULL);
+    }
+}
+
 static void on_opened(void *context, uint64_t next_sequence) {
     const struct feed *feed = context;
+    struct agent_reader *reader = feed->reader;
     (void)next_sequence;
-    ordered_consumer_pull(feed->consumer, PULL_COUNT, PULL_BYTES);
+    enter(reader);
+    if (reader->options.is_live) {
+        feed_is_done(reader);
+    } else {
+        ordered_consumer_pull(feed->consumer, PULL_COUNT, PULL_BYTES);
+    }
+    leave(reader);
 }
 
 static void on_pull_ended(void *context) {
@@ -247,10 +284,13 @@ static void on_current(void *context) {
     struct agent_reader *reader = feed->reader;
     enter(reader);
     close_feed(feed);
-    if (--reader->open_count == 0) {
-        reader->options.done(reader->options.context, PARLEY_OK, NULL);
-    }
+    feed_is_done(reader);
     leave(reader);
+}
+
+static void on_cut(void *context) {
+    const struct feed *feed = context;
+    feed->reader->options.cut(feed->reader->options.context);
 }
 
 static void on_refused(void *context, const char *error) {
@@ -284,19 +324,22 @@ static enum parley_status open_feed(struct agent_reader *reader, unsigned source
     if (!jetstream_place_takes_consumers(place)) {
         return PARLEY_E_IO;
     }
-    const struct jetstream_start start = {.from = JETSTREAM_FROM_LAST,
-                                          .filter = feed->subject,
-                                          .is_headers_only =
-                                              agents_of(reader)->sources[source].is_unread};
+    const bool is_live = reader->options.is_live;
+    const struct jetstream_start start = {
+        .from = is_live ? JETSTREAM_FROM_NEW : JETSTREAM_FROM_LAST,
+        .filter = feed->subject,
+        .is_headers_only = agents_of(reader)->sources[source].is_unread};
     const struct ordered_consumer_events events = {.opened = on_opened,
                                                    .stored = on_stored,
                                                    .pull_ended = on_pull_ended,
                                                    .refused = on_refused,
-                                                   .current = on_current,
+                                                   .current = is_live ? NULL : on_current,
+                                                   .cut = is_live ? on_cut : NULL,
                                                    .context = feed};
     reader->open_count++;
-    return ordered_consumer_open(reader->options.jetstream, place->stream, start, ORDERED_REPLAY,
-                                 &events, &feed->consumer);
+    return ordered_consumer_open(reader->options.jetstream, place->stream, start,
+                                 is_live ? ORDERED_FOLLOW : ORDERED_REPLAY, &events,
+                                 &feed->consumer);
 }
 
 enum parley_status agent_reader_open(const struct agent_reader_options *options,
@@ -308,6 +351,7 @@ enum parley_status agent_reader_open(const struct agent_reader_options *options,
     reader->options = *options;
     parley_message_init(&reader->message, options->schema);
     parley_buffer_init(&reader->text);
+    parley_buffer_init(&reader->guarded);
     enum parley_status status = PARLEY_OK;
     for (unsigned i = 0; status == PARLEY_OK && agents_of(reader)->sources[i].subject != NULL;
          i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* Reads the last messages of agents: of each source of the protocol's table with a consumer, all at
- * once. It checks each message, since any client may publish to NATS, and keeps none. */
+/* Reads the last messages of agents, or those that come: of each source of the protocol's table
+ * with a consumer, all at once. It checks each message, since any client may publish to NATS, and
+ * keeps none. */
 
 #include <parley/agents.h>
 #include <parley/message.h>
@@ -21,13 +22,20 @@ struct agent_reader_options {
     const char *value;         /* for parley_agents.matches; NULL: every agent matches */
     const char *own;  /* the only agent whose private messages may be shown; NULL: those of all */
     bool is_of_lives; /* only beats, and sources that are is_end, are read */
-    int64_t now_ns;   /* Unix time */
+    bool is_live;     /* what is stored from now on is read, until the reader is closed, and nothing
+                         before; `done`, with PARLEY_OK, says that this has begun */
+    bool is_kept;   /* the reports are for several readers: news has all that is needed for that */
+    int64_t now_ns; /* Unix time */
     const struct parley_log_gaps *missing; /* in the agent's log; NULL: not known */
     /* The report of a message.  Owns: borrowed for the call. */
     enum parley_status (*note)(void *context, const struct agent_news *news);
     /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of
      * memory. Called once. The reader may be closed from here. */
     void (*done)(void *context, enum parley_status status, const char *error);
+    /* Only with is_live: the connection, or a consumer, was lost. What is stored goes on after
+     * that, unless the stream was created again: a new reader is sure to. The reader may not be
+     * closed from here. */
+    void (*cut)(void *context);
     void *context;
 };
 
@@ -43,6 +51,10 @@ void agent_reader_close(struct agent_reader *reader);
  * Returns: false if it is too long. */
 #define AGENT_TOKEN_SIZE 1537 /* 128 characters of four bytes, each encoded, and a NUL */
 bool agent_token(const char *name, char out[AGENT_TOKEN_SIZE]);
+
+/* Whether a reader that may read only the private messages of `own` (NULL: of all) gets none of
+ * this agent. `agent`: as in subjects. */
+bool agent_is_guarded(const char *own, struct parley_bytes agent);
 
 /* Checks a payload that may have bypassed the gateway.  `has_object`: its header says that it
  * points to an object.  `out_is_ours`: it is a valid message, and the one that its subject says. */

@@ -14,6 +14,7 @@
 #include "agent_page.h"
 #include "agent_query.h"
 #include "agent_reader.h"
+#include "agent_watch.h"
 #include "problem.h"
 #include "query_options.h"
 #include "reactor.h"
@@ -52,6 +53,8 @@ struct agents {
     struct parley_schema *const *schemas;
     const struct channel *channels;
     struct checkpoints *checkpoints;
+    struct follows *follows;
+    struct agent_watch *const *watches;
     struct request_slots slots; /* of the readings */
 };
 
@@ -263,6 +266,17 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
     }
     const bool is_sound = name != NULL ? query_options_none(request)
                                        : agent_query_parse(request, protocol->agents, &query);
+    if (is_sound && query.follow.is_followed) {
+        const struct agent_follow with = {.reactor = agents->reactor,
+                                          .jetstream = agents->jetstream,
+                                          .follows = agents->follows,
+                                          .limits = limits,
+                                          .own = own};
+        agent_watch_serve(
+            agents->watches[channel_find(agents->channels, protocol) - agents->channels], request,
+            &query, &with);
+        return;
+    }
     if (!is_sound || !is_serving(agents, request) ||
         !request_slots_admit(&agents->slots, READINGS_MAX, limits, request, "agents", &slot)) {
         return;
@@ -279,7 +293,7 @@ void agents_serve(struct agents *agents, const struct limits *limits, struct htt
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
                                  const struct channel *channels, struct checkpoints *checkpoints,
-                                 struct agents **out) {
+                                 const struct agents_follows *follows, struct agents **out) {
     struct agents *agents = calloc(1, sizeof *agents);
     if (agents == NULL) {
         return PARLEY_E_MEMORY;
@@ -288,12 +302,19 @@ enum parley_status agents_create(struct reactor *reactor, struct jetstream *jets
                               .jetstream = jetstream,
                               .schemas = schemas,
                               .channels = channels,
-                              .checkpoints = checkpoints};
+                              .checkpoints = checkpoints,
+                              .follows = follows->follows,
+                              .watches = follows->watches};
     *out = agents;
     return PARLEY_OK;
 }
 
 void agents_destroy(struct agents *agents) {
     assert(agents == NULL || LIST_EMPTY(&agents->slots.taken));
+    for (size_t i = 0; agents != NULL && i < parley_protocol_count(); i++) {
+        if (agents->watches[i] != NULL) {
+            agent_watch_end(agents->watches[i], agents->reactor);
+        }
+    }
     free(agents);
 }

@@ -2,7 +2,8 @@
 #pragma once
 
 /* GET /v1/{protocol}/agents and /agents/{agent}: which agents there are, and what their last
- * messages say, read from the stream for each request. Nothing is kept between requests. */
+ * messages say, read from the stream for each request, and not kept; or followed (agent_watch.h).
+ */
 
 #include <parley/protocol.h>
 
@@ -13,13 +14,22 @@
 #include "checkpoints.h"
 
 struct agents;
+struct agent_watch;
+struct follows;
 
-/* `checkpoints`: reads the agents' logs.  `schemas`, `channels`: of parley_protocols. All are
- * borrowed. Owns: returns a new object, to be destroyed after the HTTP server and before the
- * jetstream. */
+/* What serves lists that are followed. */
+struct agents_follows {
+    struct follows *follows;
+    struct agent_watch *const *watches; /* of parley_protocols, shared */
+};
+
+/* `checkpoints`: reads the agents' logs.  `follows`: copied.  `schemas`, `channels`: of
+ * parley_protocols. All are borrowed. Owns: returns a new object, to be destroyed after the HTTP
+ * server and before the jetstream. */
 enum parley_status agents_create(struct reactor *reactor, struct jetstream *jetstream,
                                  struct parley_schema *const *schemas,
                                  const struct channel *channels, struct checkpoints *checkpoints,
+                                 const struct agents_follows *follows,
                                  struct agents **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */
 void agents_destroy(struct agents *agents);

@@ -162,8 +162,8 @@ bool follow_query_admit(struct http_request *request, const struct follow_query 
                         bool has_limit) {
     if (query->is_followed && has_limit) {
         problem_respond(request, PROBLEM_INVALID_PARAMETER,
-                        "A list that is followed is sent whole: leave out `limit`, and choose with "
-                        "the other options.");
+                        "A list that is followed is sent whole: leave out `limit` and `cursor`, "
+                        "and choose with the other options.");
         return false;
     }
     if (!query->is_followed && query->token != NULL) {
@@ -389,8 +389,7 @@ void follows_serve(struct follows *follows, const struct limits *limits,
     struct follow_reader *reader = NULL;
     write_name(options, name);
     if (stream_format_choose(request, NULL, &form) &&
-        read_token(request, query, name, &token, &has_token) &&
-        is_serving(follows, request) &&
+        read_token(request, query, name, &token, &has_token) && is_serving(follows, request) &&
         open_answer_admit(limits, request, form.media_type, &opening)) {
         reader = create(follows, request, options, &form);
         if (reader == NULL) {
