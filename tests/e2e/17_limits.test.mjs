@@ -232,19 +232,21 @@ describe('what an address may have open', () => {
     await areForgotten();
   });
 
-  it('is so many streams', async (t) => {
-    const first = await streamFor(t, its.parley, '/v1/vlp/stream');
-    assert.equal(first.status, 200);
-    const second = await get(its.parley, '/v1/stream');
-    assertProblem(second, 429, 'too-many-streams');
-    assert.match(JSON.parse(second.text).detail, /--streams-per-token/);
-    first.close();
-    const isTaken = async () => {
-      const stream = await streamFor(t, its.parley, '/v1/stream');
-      stream.close();
-      return stream.status === 200;
-    };
-    await until('a stream is taken', isTaken);
+  it('is so many streams and lists that are followed, together', async (t) => {
+    const paths = ['/v1/vlp/stream', '/v1/stream', '/v1/roundtable/tasks', '/v1/vlp/halts', '/v1/supervisor/agents']
+      .map((path) => (path.endsWith('stream') ? path : `${path}?follow=true`));
+    for (const path of paths) {
+      const first = await until('it is taken', async () => {
+        const stream = await streamFor(t, its.parley, path);
+        return stream.status === 200 && stream;
+      });
+      for (const other of paths) {
+        const second = await get(its.parley, other);
+        assertProblem(second, 429, 'too-many-streams');
+        assert.match(JSON.parse(second.text).detail, /--streams-per-token/);
+      }
+      first.close();
+    }
   });
 
   it('has a page for each of its problems', async () => {

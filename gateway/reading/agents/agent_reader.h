@@ -32,9 +32,9 @@ struct agent_reader_options {
     /* Everything was noted; or it cannot be: `error` says why (half a sentence), NULL: out of
      * memory. Called once. The reader may be closed from here. */
     void (*done)(void *context, enum parley_status status, const char *error);
-    /* Only with is_live: the connection, or a consumer, was lost. What is stored goes on after
-     * that, unless the stream was created again: a new reader is sure to. The reader may not be
-     * closed from here. */
+    /* Only with is_live: the connection, or a consumer, was lost. Messages after the last one come
+     * once it is there again, but not if the stream was created again: a new reader gets these,
+     * too. The reader may not be closed from here. */
     void (*cut)(void *context);
     void *context;
 };
