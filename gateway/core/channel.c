@@ -11,6 +11,7 @@
 
 #include <parley/agents.h>
 #include <parley/dialect.h>
+#include <parley/index.h>
 #include <parley/objects.h>
 
 enum {
@@ -224,6 +225,15 @@ static enum parley_status name_losses(struct channel *channel, struct parley_are
     return channel->loss_bucket != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
 }
 
+static enum parley_status name_acks(struct channel *channel, struct parley_arena *arena) {
+    const struct parley_index_kind *index = channel->protocol->index;
+    if (index == NULL || index->acks == NULL) {
+        return PARLEY_OK;
+    }
+    channel->ack_bucket = name_bucket(channel, index->acks->bucket, arena);
+    return channel->ack_bucket != NULL ? PARLEY_OK : PARLEY_E_MEMORY;
+}
+
 static enum parley_status name_objects(struct channel *channel, struct parley_arena *arena) {
     const struct parley_objects *objects = channel->protocol->objects;
     if (objects == NULL) {
@@ -313,6 +323,7 @@ enum parley_status channels_create(const char *prefixes, struct parley_arena *ar
         PARLEY_TRY(name_halts(&channels[i], arena));
         PARLEY_TRY(name_reviews(&channels[i], arena));
         PARLEY_TRY(name_losses(&channels[i], arena));
+        PARLEY_TRY(name_acks(&channels[i], arena));
         PARLEY_TRY(name_objects(&channels[i], arena));
     }
     *out = channels;

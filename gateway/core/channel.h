@@ -30,6 +30,8 @@ struct channel {
     const char *review_subjects; /* of messages to be reviewed: vlp.review.> */
     const char *loss_bucket;     /* parley_agents, or parley_agents_fleet-a; NULL: no agent that is
                                     lost is told */
+    const char *ack_bucket;      /* parley_acks, or parley_acks_fleet-a; NULL: its messages are not
+                                    acknowledged */
     const char *object_bucket; /* parley_checkpoints, or parley_checkpoints_fleet-a; NULL if it has
                                   no objects */
     const struct parley_dialect *dialect; /* of requests that name none, and of what is published

@@ -125,10 +125,10 @@ static bool is_own(const struct index_page *page, const struct index_message *me
 
 /* Of a thread that is cut, the rest may have the acknowledgement. */
 static void note_overdue(struct index_page *page, bool is_cut, const struct index_duties_row *row,
-                         struct parley_bytes recipient) {
+                         struct parley_bytes recipient, size_t text_at) {
     struct index_asking *asking = page->duties.asking;
-    if (asking->question->overdue != NULL && !is_cut &&
-        index_overdue_note(asking, &row->message, row->subject, recipient) != PARLEY_OK) {
+    if (asking->question->overdue != NULL && !is_cut && !asking->out->has_failed &&
+        index_overdue_note(asking, &row->message, row->subject, recipient, text_at) != PARLEY_OK) {
         asking->answered = INDEX_NO_MEMORY;
     }
 }
@@ -152,8 +152,9 @@ static bool add_recipients(struct index_page *page, const struct duty_thread *th
             page->skipped = i;
             return false;
         }
-        note_overdue(page, thread->is_cut || number == SIZE_MAX, row, name);
+        const size_t text_at = asking->out->length;
         write_item(page, row, recipients.is_cut || number == SIZE_MAX, &name, &state);
+        note_overdue(page, thread->is_cut || number == SIZE_MAX, row, name, text_at);
     }
     page->skipped = 0;
     return true;

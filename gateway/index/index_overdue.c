@@ -87,7 +87,8 @@ static struct parley_bytes write_id(struct index_overdue *page, struct parley_by
 
 enum parley_status index_overdue_note(struct index_asking *asking,
                                       const struct index_message *message,
-                                      struct parley_bytes subject, struct parley_bytes recipient) {
+                                      struct parley_bytes subject, struct parley_bytes recipient,
+                                      size_t text_at) {
     struct index_overdue *page = asking->question->overdue;
     struct index_overdue_item *item = &page->items[page->count];
     struct parley_reminder *reminder = &item->reminder;
@@ -106,6 +107,9 @@ enum parley_status index_overdue_note(struct index_asking *asking,
         (reminder->subject.data == NULL) != (subject.data == NULL)) {
         return PARLEY_E_MEMORY;
     }
+    item->stored_ms = message->at.stored;
+    item->text_at = text_at;
+    item->text_length = asking->out->length - text_at - strlen("\n");
     item->is_nameless = recipient.data != NULL && is_digest(recipient);
     item->is_reminded = is_stored(asking, reminder->id);
     page->count++;

@@ -14,7 +14,9 @@ enum { INDEX_OVERDUE_MAX = 32, INDEX_REMINDER_PLACE_SIZE = INDEX_STREAM_SIZE + 2
 /* Owns: texts are in the page's arena. */
 struct index_overdue_item {
     struct parley_reminder reminder;
-    bool is_reminded; /* the reminder is stored … */
+    int64_t stored_ms;
+    size_t text_at, text_length; /* the item of acks, in what was answered */
+    bool is_reminded;            /* the reminder is stored … */
     bool is_nameless; /* … or cannot be addressed: of a long name the index has a digest alone */
 };
 
@@ -42,7 +44,9 @@ struct index_question index_overdue_question(const struct index_overdue_range *r
 
 /* ---- for index_acks.c ---- */
 
-/* Notes an item.  `recipient`: data NULL: anyone.  Returns: PARLEY_E_MEMORY. */
+/* Notes an item that was just appended, as a line that begins at `text_at`.  `recipient`: data
+ * NULL: anyone.  Returns: PARLEY_E_MEMORY. */
 enum parley_status index_overdue_note(struct index_asking *asking,
                                       const struct index_message *message,
-                                      struct parley_bytes subject, struct parley_bytes recipient);
+                                      struct parley_bytes subject, struct parley_bytes recipient,
+                                      size_t text_at);

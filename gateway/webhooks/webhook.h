@@ -41,6 +41,9 @@ extern const char webhook_halted[];
 /* The event that an agent is lost, of protocols that have a bucket of these. */
 extern const char webhook_lost[];
 
+/* The event that an acknowledgement is overdue, of protocols whose messages are acknowledged. */
+extern const char webhook_overdue[];
+
 /* Calls `visit` with the name of each event of each protocol. */
 void webhook_events_visit(void (*visit)(void *context, const struct parley_protocol *protocol,
                                         const char *event),
@@ -49,8 +52,9 @@ void webhook_events_visit(void (*visit)(void *context, const struct parley_proto
 /* Whether it wants an event of this protocol that is a moment (parley/notice.h). */
 bool webhook_wants_moments(const struct webhook *webhook, const struct parley_protocol *protocol);
 
-/* Whether it wants the event `webhook_lost` of this protocol. */
+/* Whether it wants the event `webhook_lost`, or `webhook_overdue`, of this protocol. */
 bool webhook_wants_losses(const struct webhook *webhook, const struct parley_protocol *protocol);
+bool webhook_wants_overdue(const struct webhook *webhook, const struct parley_protocol *protocol);
 
 /* Whether `text` is an item of `list`, which has commas.  `list` NULL: it is. */
 bool webhook_list_has(const char *list, struct parley_bytes text);

@@ -155,6 +155,16 @@ static enum parley_status read_loss(struct parley_bytes text, struct parley_aren
     return read == JSON_FIELDS_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
 }
 
+/* It is of the agent that asked for the acknowledgement. */
+static enum parley_status read_overdue(struct parley_bytes text, struct parley_arena *arena,
+                                       struct key_value *out) {
+    struct json_field fields[] = {{.name = "message"}, {.name = "sender"}};
+    const enum json_fields_result read = json_fields_read(text, fields, 2, arena, NULL);
+    *out = (struct key_value){.is_event = read == JSON_FIELDS_READ && fields[0].text.data != NULL,
+                              .sender = fields[1].text};
+    return read == JSON_FIELDS_MEMORY ? PARLEY_E_MEMORY : PARLEY_OK;
+}
+
 static enum parley_status read_halt(struct parley_bytes text, struct parley_arena *arena,
                                     struct key_value *out) {
     struct halt_value halt;
@@ -171,6 +181,7 @@ static const struct key_kind {
 } key_kinds[] = {
     [WEBHOOK_KEY_MOMENT] = {",\"task\":", read_moment},
     [WEBHOOK_KEY_LOSS] = {",\"agent\":", read_loss},
+    [WEBHOOK_KEY_OVERDUE] = {",\"acknowledgement\":", read_overdue},
     [WEBHOOK_KEY_HALT] = {",\"halt\":", read_halt},
 };
 

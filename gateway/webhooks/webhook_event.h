@@ -25,7 +25,8 @@ enum webhook_writing {
 enum webhook_key {
     WEBHOOK_KEY_NONE, /* the event is a message */
     WEBHOOK_KEY_MOMENT,
-    WEBHOOK_KEY_LOSS, /* of an agent */
+    WEBHOOK_KEY_LOSS,    /* of an agent */
+    WEBHOOK_KEY_OVERDUE, /* an acknowledgement */
     WEBHOOK_KEY_HALT,
 };
 

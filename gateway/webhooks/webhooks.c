@@ -297,7 +297,7 @@ static void on_stored(void *context, struct shared_consumer *from,
 /* ---- feeds ---- */
 
 /* Names what the feed reads: messages on the notice's subjects, keys of facts, those of agents that
- * were lost, or those of halts. */
+ * were lost, of acknowledgements that are overdue, or of halts. */
 static void name_feed(struct feed *feed) {
     const struct webhook_source *source = &feed->source;
     const struct channel *channel = source->channel;
@@ -309,6 +309,9 @@ static void name_feed(struct feed *feed) {
     if (source->key == WEBHOOK_KEY_LOSS) {
         fact_stream_name(channel->loss_bucket, feed->stream);
         snprintf(feed->filter, sizeof feed->filter, "$KV.%s.*.lost.*", channel->loss_bucket);
+    } else if (source->key == WEBHOOK_KEY_OVERDUE) {
+        fact_stream_name(channel->ack_bucket, feed->stream);
+        snprintf(feed->filter, sizeof feed->filter, "$KV.%s.*.*.overdue.*", channel->ack_bucket);
     } else if (source->key == WEBHOOK_KEY_HALT) {
         fact_stream_name(channel->halt_bucket, feed->stream);
         fact_stream_subjects(channel->halt_bucket, feed->filter);
@@ -350,6 +353,7 @@ static const struct parley_notice *find_notice(const struct parley_protocol *pro
 static enum webhook_key key_of(const char *event, const struct parley_notice *notice) {
     return event == webhook_halted               ? WEBHOOK_KEY_HALT
            : event == webhook_lost               ? WEBHOOK_KEY_LOSS
+           : event == webhook_overdue            ? WEBHOOK_KEY_OVERDUE
            : notice != NULL && notice->is_moment ? WEBHOOK_KEY_MOMENT
                                                  : WEBHOOK_KEY_NONE;
 }

@@ -69,6 +69,7 @@ struct parley_index_acks {
     /* Appends a valid message, as JSON, that reminds the recipient in the thread of the message. It
      * asks for nothing, and its part is PARLEY_INDEX_REMINDS. */
     void (*write_reminder)(const struct parley_reminder *reminder, struct parley_buffer *out);
+    const char *bucket; /* the key-value bucket of those that are overdue, for webhooks */
 };
 
 struct parley_index_reference {

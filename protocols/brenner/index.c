@@ -37,7 +37,8 @@ static const struct parley_index_acks acks = {.relation = ACKNOWLEDGES,
                                               .subject = "subject",
                                               .status = "status",
                                               .topic = topic_of,
-                                              .write_reminder = brenner_write_reminder};
+                                              .write_reminder = brenner_write_reminder,
+                                              .bucket = "parley_acks"};
 
 /* A section of a body and what it is in the entry: a member of that name, a reference, or both. */
 static const struct section_row {

@@ -47,8 +47,8 @@ describe('a user of NATS with the documented permissions', () => {
   it('can do all that parley does', async (t) => {
     const { nats, operator, url } = await natsFor(t);
     const receiver = await receiverFor(t);
-    const webhooks = webhookFile({ all: hookTo(receiver, { events: ['agent.lost', 'task.ended'] }) });
-    const server = await parleyFor(t, { nats: url, args: ['--quarantine', '--webhooks', webhooks] });
+    const webhooks = webhookFile({ all: hookTo(receiver, { events: ['agent.lost', 'task.ended', 'ack.overdue'] }) });
+    const server = await parleyFor(t, { nats: url, args: ['--quarantine', '--webhooks', webhooks, '--index', 'on', '--remind', '5s'] });
 
     // Streams, readers, what was refused.
     await accepted(send(server, claim({ id: 'readable' })));
@@ -93,8 +93,14 @@ describe('a user of NATS with the documented permissions', () => {
       assert.equal(items.length, 1, protocol);
     }
 
+    // Acknowledgements that are overdue.
+    const asking = { subject: 'INFO: x', body_md: 'x', from: 'ann', to: ['bob'], ack_required: true };
+    const { seq } = await accepted(post(server, '/v1/brenner/messages', JSON.stringify(asking)));
+    await until('it is reminded', async () =>
+      (await get(server, '/v1/brenner/stream?since=all&follow=false')).text.includes(`"remind:BRENNER:${seq}:bob"`));
+
     // Webhooks.
-    for (const type of ['task.ended', 'agent.lost']) {
+    for (const type of ['task.ended', 'agent.lost', 'ack.overdue']) {
       await until(`${type} came`, () => receiver.events.some(({ body }) => body.type === type));
     }
 

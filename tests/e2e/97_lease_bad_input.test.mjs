@@ -69,6 +69,7 @@ describe('on the command line', () => {
       ['task.lapsed', undefined],
       ['task.expired', undefined],
       ['agent.lost', undefined],
+      ['ack.overdue', /: the event ack\.overdue needs the index: --index on/],
       ['acknowledgement.overdue', /:4: 'events' must be events of docs\/webhooks\.md/],
       ['lapsed', /:4: 'events' must be events/],
     ]) {

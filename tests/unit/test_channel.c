@@ -91,6 +91,26 @@ static void test_agents_that_are_lost_have_a_bucket_of_the_fleet(void **state) {
     }
 }
 
+static void test_acknowledgements_that_are_overdue_have_a_bucket_of_the_fleet(void **state) {
+    (void)state;
+    static const struct {
+        const char *given, *bucket;
+    } rows[] = {
+        {NULL, "parley_acks"},
+        {"vlp=x", "parley_acks"},
+        {"brenner=fleet-a", "parley_acks_fleet-a"},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        char error[CHANNEL_ERROR_MAX];
+        const struct channel *channels = NULL;
+        assert_int_equal(channels_create(rows[i].given, &arena, &channels, error), PARLEY_OK);
+        const struct parley_protocol *brenner = parley_protocol_find(PARLEY_BYTES("brenner"));
+        const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
+        assert_string_equal(channel_find(channels, brenner)->ack_bucket, rows[i].bucket);
+        assert_null(channel_find(channels, vlp)->ack_bucket);
+    }
+}
+
 static void test_all_others_keep_their_names(void **state) {
     (void)state;
     char error[CHANNEL_ERROR_MAX];
@@ -199,6 +219,8 @@ int main(void) {
             test_a_prefix_is_the_first_token_and_part_of_the_streams_name, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_agents_that_are_lost_have_a_bucket_of_the_fleet,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_acknowledgements_that_are_overdue_have_a_bucket_of_the_fleet, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_all_others_keep_their_names, set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_bucket_is_named_by_the_prefix_too, set_up,
                                         tear_down),

@@ -56,6 +56,13 @@ static void ask(int64_t from_ms, int64_t until_ms, const char *cursor, char out[
     index_overdue_begin(&page);
     index_fixture_ask(&question, NULL, &text);
     assert_int_equal(index_fixture_count(text.data, "\"recipient\":"), page.count);
+    for (size_t i = 0; i < page.count; i++) {
+        const char *at = text.data + page.items[i].text_at;
+        const size_t length = page.items[i].text_length;
+        assert_memory_equal(at, "{\"specversion\"", 14);
+        assert_memory_equal(at + length - 1, "}\n", 2);
+        assert_null(memchr(at, '\n', length));
+    }
     parley_buffer_finish(&text);
     for (size_t i = 0; i < page.count; i++) {
         const struct index_overdue_item *item = &page.items[i];
@@ -113,6 +120,7 @@ static void test_an_item_has_what_a_reminder_says(void **state) {
         assert_string_equal(reminder->place.data, i == 0 ? "BRENNER:1" : "BRENNER:2");
         assert_string_equal(reminder->subject.data, "KICKOFF: x");
         assert_int_equal(reminder->stored_s, start_ms / 1000);
+        assert_int_equal(page.items[i].stored_ms, start_ms);
         assert_null(reminder->recipient.data);
         assert_int_equal(reminder->thread.length, i == 0 ? strlen("COORD-ice") : 0);
     }

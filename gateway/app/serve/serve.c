@@ -47,7 +47,7 @@
 #include "start_log.h"
 #include "tls_context.h"
 #include "token_keeper.h"
-#include "webhook_file.h"
+#include "webhooks_start.h"
 #include "worker_tasks.h"
 #include "worker.h"
 #include "worker_halts.h"
@@ -398,22 +398,6 @@ static int open_keys(struct server *server) {
     return is_open ? 0 : 1;
 }
 
-static int read_webhooks(struct server *server) {
-    const char *path = server->configuration.webhooks;
-    struct parley_buffer error;
-    parley_buffer_init(&error);
-    const bool is_read = path == NULL || webhook_file_read(path, &server->webhooks, &error);
-    if (!is_read) {
-        log_format(LOG_START_FAILED, "--webhooks: %.*s", (int)error.length,
-                   error.data != NULL ? error.data : "");
-    } else if (path != NULL) {
-        log_event(LOG_WEBHOOKS_READ,
-                  LOG_FIELDS(LOG_NUMBER("count", server->webhooks.count), LOG_TEXT("file", path)));
-    }
-    parley_buffer_finish(&error);
-    return is_read ? 0 : 1;
-}
-
 static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
     struct server *server = OWNER_OF(keeper, struct server, keys);
     for (unsigned i = 0; i < server->worker_count; i++) {
@@ -669,9 +653,9 @@ static int start(struct server *server) {
         listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
         try_http() != 0 || create_schemas(server) != 0 || create_pages(server) != 0 ||
         create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
-        open_keys(server) != 0 || read_webhooks(server) != 0 || create_figures(server) != 0 ||
-        start_nats(server) != 0 || start_commit(server) != 0 || create_stall_watch(server) != 0 ||
-        start_index(server) != 0 || start_workers(server) != 0;
+        open_keys(server) != 0 || webhooks_start(&server->configuration, &server->webhooks) != 0 ||
+        create_figures(server) != 0 || start_nats(server) != 0 || start_commit(server) != 0 ||
+        create_stall_watch(server) != 0 || start_index(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);

@@ -22,7 +22,7 @@
 #include "terminal.h"
 #include "tls_context.h"
 #include "tokens.h"
-#include "webhook_file.h"
+#include "webhooks_start.h"
 
 /* Each appends a sentence to `error` if something is wrong. */
 typedef void check_fn(const struct configuration *configuration, struct parley_buffer *error);
@@ -101,10 +101,8 @@ static void check_keys(const struct configuration *configuration, struct parley_
 
 static void check_webhooks(const struct configuration *configuration, struct parley_buffer *error) {
     struct webhook_file file = {.count = 0};
-    if (configuration->webhooks != NULL) {
-        (void)webhook_file_read(configuration->webhooks, &file, error);
-        webhook_file_finish(&file);
-    }
+    (void)webhooks_start_read(configuration, &file, error);
+    webhook_file_finish(&file);
 }
 
 static void check_nats(const struct configuration *configuration, struct parley_buffer *error) {

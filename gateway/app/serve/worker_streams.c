@@ -6,6 +6,7 @@
 
 #include <parley/objects.h>
 
+#include "ack_watch.h"
 #include "fact_store.h"
 #include "log.h"
 #include "loss_keeper.h"
@@ -16,7 +17,7 @@
 
 enum {
     FACT_DAYS_MAX = 90, /* of messages that operators' streams keep longer, or without a limit */
-    BUCKETS_MAX = 4,    /* per protocol: of facts, halts, reviews and lost agents */
+    BUCKETS_MAX = 5,    /* per protocol: of facts, halts, reviews, lost agents, acknowledgements */
 };
 
 struct bucket_names {
@@ -61,13 +62,18 @@ static void add_buckets(struct worker_streams *streams, const struct channel *ch
                                            .needs = channel->stream};
     struct jetstream_stream reviews = facts;
     struct jetstream_stream losses = facts;
+    struct jetstream_stream overdue = facts;
     reviews.without = REVIEWS_WITHOUT;
     losses.without = LOSSES_WITHOUT;
+    overdue.without = OVERDUE_WITHOUT;
     add_bucket(streams, channel->fact_bucket, facts);
     add_bucket(streams, channel->halt_bucket, halts);
     add_bucket(streams, channel->review_bucket, reviews);
     if (worker_tasks_keep_losses(webhooks, channel->protocol)) {
         add_bucket(streams, channel->loss_bucket, losses);
+    }
+    if (worker_tasks_keep_overdue(webhooks, channel->protocol)) {
+        add_bucket(streams, channel->ack_bucket, overdue);
     }
 }
 
