@@ -160,6 +160,28 @@ describe('a list of halts that is followed', () => {
     await stopped;
   });
 
+  it('has what random halts and releases do to it, whatever the filter', async (t) => {
+    const { gateways } = its;
+    const names = Array.from({ length: 4 }, session);
+    const senders = [`Guard-${uniqueId()}`, `Guard-${uniqueId()}`];
+    const queries = ['', 'released=true', `session=${names[0]}`, `by=${senders[1]}`, `released=true&by=${senders[1]}`];
+    const readers = [];
+    for (const query of queries) {
+      for (const gateway of gateways) readers.push({ query, gateway, reader: await followed(t, gateway, query) });
+    }
+    let seed = 59;
+    const below = (limit) => {
+      seed = (seed * 1103515245 + 12345) % 2 ** 31;
+      return Math.floor((seed / 2 ** 31) * limit);
+    };
+    for (let i = 0; i < 120; i++) {
+      const [gateway, name] = [gateways[below(2)], names[below(names.length)]];
+      if (below(4) === 0) await release(gateway, name);
+      else assertAccepted(await send(gateway, block(name, { sender: senders[below(2)] })));
+    }
+    for (const { query, gateway, reader } of readers) await assertHas(reader, gateway, `?${query}`);
+  });
+
   it('is the same list after a reader was away from NATS', async (t) => {
     let nats = await startNats();
     atEnd(t, () => nats.stop());
