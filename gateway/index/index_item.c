@@ -93,7 +93,7 @@ void index_message_write(struct parley_buffer *out, const char *stream,
     if (message->time.data != NULL) {
         stream_write_member(out, ",\"time\":", message->time);
     } else {
-        stream_write_time(out, message->at.stored * NS_A_MS);
+        stream_write_time(out, ",\"time\":", message->at.stored * NS_A_MS);
     }
     write_member(out, ",\"lane\":", message->lane);
     write_member(out, ",\"thread\":", message->thread);

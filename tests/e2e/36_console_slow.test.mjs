@@ -81,6 +81,30 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     assertNoFaults(page);
   });
 
+  it('Live shows when a message arrived, not when its sender says it was, to the keyboard and on a phone, too', async (t) => {
+    const thread = session();
+    const before = Date.now();
+    assertAccepted(await send(its.parley, safe(thread)));
+    const page = await browser.open(t, its.parley, `live?protocol=vlp&since=all&thread=${thread}`, { width: 390, height: 844 });
+    const grid = page.getByRole('grid', { name: 'Messages' });
+    const arrived = grid.locator('time').first();
+    const stored = Date.parse(await arrived.getAttribute('datetime'));
+    assert.ok(before <= stored && stored <= Date.now(), String(stored));
+    const here = await page.evaluate((ms) => new Date(ms).toLocaleTimeString([], { hourCycle: 'h23', hour: '2-digit', minute: '2-digit', second: '2-digit' }), stored);
+    assert.ok((await arrived.textContent()).endsWith(here), here); // with the day, where it is not today's any more
+    const whole = await page.evaluate((ms) => new Date(ms).toLocaleString([], { dateStyle: 'full', timeStyle: 'long' }), stored);
+    assert.equal(await arrived.getAttribute('title'), whole);
+    const { x, width } = await arrived.boundingBox();
+    assert.ok(x >= 0 && x + width <= 390, `it is at ${x}, ${width} wide`);
+    await grid.focus();
+    await page.keyboard.press('ArrowDown');
+    await page.getByRole('region', { name: 'Details' }).getByText(whole).waitFor();
+    const active = await grid.getAttribute('aria-activedescendant');
+    assert.equal(await page.locator(`#${active}`).getAttribute('aria-selected'), 'true');
+    assert.deepEqual(await findings(page), []);
+    assertNoFaults(page);
+  });
+
   it('Try it converts between the forms of a protocol', async (t) => {
     const page = await browser.open(t, its.parley, 'try?protocol=supervisor&example=checkpoint');
     await page.getByRole('heading', { name: /As MessagePack, \d+ bytes/ }).waitFor();

@@ -24,11 +24,12 @@ async function sendAll(parley, messages) {
 describe('an event', () => {
   const its = useParley();
 
-  it('is a CloudEvent with the message, its sequence number and a resume token', async () => {
+  it('is a CloudEvent with the message, its sequence number, when it was stored, and a resume token', async () => {
     const message = claim();
+    const before = Date.now();
     const { seq } = assertAccepted(await send(its.parley, message));
     const [event, ...more] = await readEvents(its.parley, `since=${seq}`);
-    const { resume, ...rest } = event;
+    const { resume, recordedtime, ...rest } = event;
     assert.deepEqual(rest, {
       specversion: '1.0',
       id: message.id,
@@ -41,6 +42,9 @@ describe('an event', () => {
       data: message,
     });
     assert.match(resume, new RegExp(`^VLP:.+:${seq}$`));
+    assert.match(recordedtime, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{9}Z$/);
+    const stored = Date.parse(recordedtime);
+    assert.ok(before <= stored && stored <= Date.now(), recordedtime);
     assert.deepEqual(more, []);
   });
 

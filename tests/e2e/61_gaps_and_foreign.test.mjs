@@ -206,8 +206,9 @@ describe('what others publish straight to NATS', () => {
     const live = await streamFor(t, its.parley, '/v1/vlp/stream');
     const message = claim();
     const seq = await publish('vlp.safe.claim', JSON.stringify(message));
-    const { resume, ...event } = await live.event();
+    const { resume, recordedtime, ...event } = await live.event();
     assert.ok(resume);
+    assert.match(recordedtime, /^20\d\d-\d\d-\d\dT/);
     assert.deepEqual(event, {
       specversion: '1.0',
       id: message.id,

@@ -73,7 +73,8 @@ static void test_a_valid_message_becomes_an_event(void **state) {
                  "{\"specversion\":\"1.0\",\"id\":\"MSG001\",\"source\":\"/vlp/The%20Observer\","
                  "\"type\":\"vlp.claim\",\"subject\":\"vlp.safe.claim\","
                  "\"time\":\"2025-12-14T10:30:00Z\",\"datacontenttype\":\"application/json\","
-                 "\"sequence\":\"42\",\"resume\":\"VLP:" CREATED ":42\",\"data\":" CLAIM "}");
+                 "\"sequence\":\"42\",\"recordedtime\":\"2025-12-14T10:30:00.000000042Z\","
+                 "\"resume\":\"VLP:" CREATED ":42\",\"data\":" CLAIM "}");
     assert_bytes(event->bare, CLAIM);
     assert_bytes(event->token, "VLP:" CREATED ":42");
     assert_int_equal(event->line.length, event->text.length + 1);
@@ -120,6 +121,7 @@ static void assert_foreign(struct stream_event *event, const char *reason, const
                  "{\"specversion\":\"1.0\",\"id\":\"VLP:42\",\"source\":\"/vlp\","
                  "\"type\":\"parley.foreign\",\"subject\":\"vlp.safe.claim\","
                  "\"time\":\"2025-12-14T10:30:00.000000042Z\",\"sequence\":\"42\","
+                 "\"recordedtime\":\"2025-12-14T10:30:00.000000042Z\","
                  "\"resume\":\"VLP:" CREATED ":42\",\"reason\":\"%s",
                  reason);
     const int end_length = snprintf(end, sizeof end, "\",\"data_base64\":\"%s\"}", base64);

@@ -27,10 +27,12 @@
     "{\"specversion\":\"1.0\",\"id\":\"MSG001\",\"source\":\"/vlp/A\",\"type\":\"vlp.claim\","     \
     "\"subject\":\"vlp.safe.claim\",\"time\":\"2025-12-14T10:30:00Z\","                            \
     "\"datacontenttype\":\"application/json\","
+#define STORED_AT "\"1970-01-01T00:00:00.000000001Z\"" /* of what store() stores */
 #define OPENING "retry: 2000\nid: " TOKEN(40) "\n\n"
 #define OPENING2 "retry: 2000\nid: " TOKEN(40) "," TOKEN(40) "\n\n"
 #define EVENT(sequence, token)                                                                     \
-    HEAD "\"sequence\":\"" #sequence "\",\"resume\":\"" token "\",\"data\":" CLAIM "}"
+    HEAD "\"sequence\":\"" #sequence "\",\"recordedtime\":" STORED_AT ",\"resume\":\"" token       \
+         "\",\"data\":" CLAIM "}"
 
 /* ---- JetStream and HTTP ---- */
 
@@ -517,7 +519,8 @@ static void test_an_event_that_was_given_back_half_sent_is_sent_to_its_end(void 
 #define APPROVED                                                                                   \
     "{\"specversion\":\"1.0\",\"id\":\"MSG001\",\"source\":\"/vlp/A\",\"type\":\"vlp.claim\","     \
     "\"subject\":\"vlp.review.claim\",\"time\":\"2025-12-14T10:30:00Z\","                          \
-    "\"datacontenttype\":\"application/json\",\"sequence\":\"7\",\"resume\":\"%s\","               \
+    "\"datacontenttype\":\"application/json\",\"sequence\":\"7\",\"recordedtime\":" STORED_AT      \
+    ",\"resume\":\"%s\","                                                                          \
     "\"reviewed\":{\"by\":\"B\",\"at\":\"2025-12-15T00:00:00Z\",\"reason\":\"r\"},\"data\":" CLAIM \
     "}"
 #define DECISION                                                                                   \

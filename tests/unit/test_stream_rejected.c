@@ -18,8 +18,10 @@
 #define BEFORE_TIME                                                                                \
     "{\"specversion\":\"1.0\",\"id\":\"REJECTED:7\",\"source\":\"/rejected\","                     \
     "\"type\":\"parley.rejected\",\"subject\":\"rejected.vlp\",\"time\":"
-#define STORED BEFORE_TIME "\"2025-12-14T10:30:00.000000042Z\""
-#define PLACE ",\"sequence\":\"7\",\"resume\":\"REJECTED:" CREATED ":7\""
+#define STORED_AT "\"2025-12-14T10:30:00.000000042Z\""
+#define STORED BEFORE_TIME STORED_AT
+#define PLACE                                                                                      \
+    ",\"sequence\":\"7\",\"recordedtime\":" STORED_AT ",\"resume\":\"REJECTED:" CREATED ":7\""
 
 struct header {
     const char *name, *value;

@@ -503,7 +503,7 @@ static void test_an_event_is_the_message_and_where_it_came_from(void **state) {
                                          "\"subject\":\"vlp.safe.claim\","
                                          "\"time\":\"2025-12-14T10:30:00Z\","
                                          "\"datacontenttype\":\"application/json\","
-                                         "\"sequence\":\"1\",\"resume\":\"VLP:2"));
+                                         "\"sequence\":\"1\",\"recordedtime\":\"2"));
     assert_non_null(strstr(token, "Z:1\",\"data\":{\"id\":\"m-1\",\"protocol\":\"VLP/1.1\","));
     assert_non_null(strstr(token, "\"confidence\":0.50,"));
     client_close(client);

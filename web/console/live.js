@@ -3,12 +3,14 @@
 
 import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { getProtocols } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
+import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, useToken, When, wholeTime, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
 const ROWS = 2000, ROW_HEIGHT = 32;
 
 const OWN = /^parley\./;
+// When it arrived here. `time` is what its sender says; parley's own events have no other.
+const arrivedAt = ({ recordedtime, time }) => recordedtime ?? time;
 const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
 // What a message says, without the members that its row has already.
 function says(event) {
@@ -75,9 +77,9 @@ const STATES = {
 function Row({ event, index, isSelected, onSelect }) {
   const [protocol, ...type] = event.type.split('.');
   const isOwn = OWN.test(event.type);
-  return html`<div class=${`row ${isSelected ? 'selected' : ''} ${isOwn ? 'own' : ''}`} role="row" aria-rowindex=${index + 2}
+  return html`<div class=${`row ${isSelected ? 'selected' : ''} ${isOwn ? 'own' : ''}`} role="row" id=${`row-${index}`} aria-rowindex=${index + 2}
       aria-selected=${isSelected} style=${{ top: `${index * ROW_HEIGHT}px` }} onClick=${() => onSelect(event)}>
-    <span role="gridcell"><${When} time=${event.time} /></span>
+    <span role="gridcell"><${When} time=${arrivedAt(event)} /></span>
     <span role="gridcell"><${Chip} kind=${`of-${protocol}`}>${protocol}<//></span>
     <span role="gridcell" class="strong">${type.join('.')}</span>
     <span role="gridcell">${senderOf(event)}</span>
@@ -97,12 +99,12 @@ function Rows({ items, selected, onSelect }) {
   }, []);
   const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - 5);
   const last = Math.min(items.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + 5);
+  const at = items.indexOf(selected);
   const move = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 }[event.key];
     if (event.key === 'Escape') onSelect(null);
     if (!step) return;
     event.preventDefault();
-    const at = items.indexOf(selected);
     const next = Math.min(items.length - 1, Math.max(0, at + step));
     if (!items[next]) return;
     onSelect(items[next]);
@@ -113,9 +115,9 @@ function Rows({ items, selected, onSelect }) {
     }
   };
   return html`<div class="rows" role="grid" aria-label="Messages" aria-rowcount=${items.length + 1} tabindex="0" ref=${box}
-      onScroll=${look} onKeyDown=${move}>
+      aria-activedescendant=${at >= first && at < last ? `row-${at}` : undefined} onScroll=${look} onKeyDown=${move}>
     <div class="row head" role="row" aria-rowindex="1">
-      ${['Time', 'Protocol', 'Type', 'Sender', 'Message'].map((one) => html`<span role="columnheader">${one}</span>`)}
+      ${['Arrived', 'Protocol', 'Type', 'Sender', 'Message'].map((one) => html`<span role="columnheader">${one}</span>`)}
     </div>
     <div class="all" role="rowgroup" style=${{ height: `${items.length * ROW_HEIGHT}px` }}>
       ${items.slice(first, last).map((event, i) => html`<${Row} key=${event.resume + event.id} event=${event} index=${first + i}
@@ -125,10 +127,12 @@ function Rows({ items, selected, onSelect }) {
 }
 
 function Details({ event, onClose }) {
-  const { data, data_base64, resume, ...attributes } = event;
+  const { data, data_base64, resume, recordedtime, ...attributes } = event;
+  const arrived = arrivedAt(event);
   return html`<section class="details" aria-label="Details">
     <header><h2>${event.type}</h2><button type="button" class="small" onClick=${onClose}>Close</button></header>
-    <dl>${Object.entries(attributes).map(([name, value]) => html`<dt>${name}</dt><dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`)}</dl>
+    <dl><dt>arrived</dt><dd><time datetime=${arrived}>${wholeTime(arrived)}</time> <span class="quiet">${arrived}</span></dd>
+      ${Object.entries(attributes).map(([name, value]) => html`<dt>${name}</dt><dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`)}</dl>
     <h3>Message</h3>
     ${data_base64 !== undefined ? html`<pre tabindex="0">${data_base64}</pre>` : html`<${Json} value=${data} />`}
   </section>`;

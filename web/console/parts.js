@@ -131,21 +131,25 @@ export function Words({ label, value, onChange, placeholder, type = 'text' }) {
   return html`<${Field} label=${label}><input type=${type} value=${text} placeholder=${placeholder} onInput=${change} /><//>`;
 }
 
-const two = (number) => String(number).padStart(2, '0');
+const FULL = { dateStyle: 'full', timeStyle: 'long' };
 
-// Day and time of the clock here, in the form that sorts.
-const local = (date) => [
-  `${date.getFullYear()}-${two(date.getMonth() + 1)}-${two(date.getDate())}`,
-  [date.getHours(), date.getMinutes(), date.getSeconds()].map(two).join(':'),
-];
+// A moment by the clock here, in words: with its day and zone, to the second.
+export const wholeTime = (time) => new Date(time).toLocaleString(undefined, FULL);
+
+// The same as short as it can be read: without the day if it is today, without the year if it is this one.
+function shortTime(date) {
+  const now = new Date();
+  const clock = date.toLocaleTimeString(undefined, { hour: '2-digit', minute: '2-digit', second: '2-digit', hourCycle: 'h23' });
+  if (date.toDateString() === now.toDateString()) return clock;
+  const year = date.getFullYear() === now.getFullYear() ? undefined : 'numeric';
+  return `${date.toLocaleDateString(undefined, { day: 'numeric', month: 'short', year })} ${clock}`;
+}
 
 export function When({ time }) {
   if (!time) return html`<span class="quiet">–</span>`;
   const date = new Date(time);
   if (Number.isNaN(date.getTime())) return String(time);
-  const [day, clock] = local(date);
-  const text = day === local(new Date())[0] ? clock : `${day} ${clock}`;
-  return html`<time datetime=${time} title=${time}>${text}</time>`;
+  return html`<time datetime=${time} title=${wholeTime(date)}>${shortTime(date)}</time>`;
 }
 
 export function bytes(count) {

@@ -224,6 +224,9 @@ static void write_message_event(struct json_writer *json, const struct parley_pr
     json_raw(json, "time", PARLEY_BYTES("{\"type\":\"string\"}"));
     json_raw(json, "datacontenttype", PARLEY_BYTES("{\"const\":\"application/json\"}"));
     json_raw(json, "sequence", PARLEY_BYTES("{\"type\":\"string\",\"pattern\":\"^[0-9]+$\"}"));
+    json_raw(json, "recordedtime",
+             PARLEY_BYTES("{\"description\":\"When it was "
+                          "stored.\",\"format\":\"date-time\",\"type\":\"string\"}"));
     json_raw(json, "resume",
              PARLEY_BYTES("{\"description\":\"Go on after this event with "
                           "`since=` and this.\",\"type\":\"string\"}"));

@@ -91,7 +91,7 @@ static void write_digits(struct parley_buffer *out, int number, size_t count) {
     parley_buffer_append(out, (struct parley_bytes){digits, count});
 }
 
-void stream_write_time(struct parley_buffer *out, int64_t time_ns) {
+void stream_write_time(struct parley_buffer *out, const char *name, int64_t time_ns) {
     const time_t seconds = (time_t)(time_ns / 1000000000);
     struct tm utc;
     if (gmtime_r(&seconds, &utc) == NULL) {
@@ -101,13 +101,14 @@ void stream_write_time(struct parley_buffer *out, int64_t time_ns) {
         const char *before;
         int number;
         size_t digits;
-    } parts[] = {{",\"time\":\"", utc.tm_year + 1900, 4},
+    } parts[] = {{"\"", utc.tm_year + 1900, 4},
                  {"-", utc.tm_mon + 1, 2},
                  {"-", utc.tm_mday, 2},
                  {"T", utc.tm_hour, 2},
                  {":", utc.tm_min, 2},
                  {":", utc.tm_sec, 2},
                  {".", (int)(time_ns % 1000000000), 9}};
+    parley_buffer_text(out, name);
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
         parley_buffer_text(out, parts[i].before);
         write_digits(out, parts[i].number, parts[i].digits);
@@ -192,7 +193,7 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
     if (envelope->time.data != NULL) {
         stream_write_member(out, ",\"time\":", envelope->time);
     } else {
-        stream_write_time(out, stored->time_ns);
+        stream_write_time(out, ",\"time\":", stored->time_ns);
     }
     if (envelope->content_type != NULL) {
         stream_write_member(out, ",\"datacontenttype\":", parley_bytes_of(envelope->content_type));
@@ -206,6 +207,7 @@ void stream_write_stored(struct parley_buffer *out, const struct channel *channe
         parley_buffer_text(out, ",\"sequence\":\"");
         parley_buffer_uint(out, stored->sequence);
         parley_buffer_char(out, '"');
+        stream_write_time(out, ",\"recordedtime\":", stored->time_ns);
         write_token_of(out, channel_token(channel), &token, layout);
     }
     if (approval != NULL) {
@@ -218,7 +220,7 @@ void stream_write_own(struct parley_buffer *out, const struct stream_own_event *
     stream_write_member(out, "{\"specversion\":\"1.0\",\"id\":", parley_bytes_of(event->id));
     stream_write_member(out, ",\"source\":", parley_bytes_of(event->source));
     stream_write_member(out, ",\"type\":", parley_bytes_of(event->type));
-    stream_write_time(out, event->time_ns);
+    stream_write_time(out, ",\"time\":", event->time_ns);
     if (event->data.data != NULL) {
         parley_buffer_text(out, ",\"datacontenttype\":\"application/json\"");
     }

@@ -24,16 +24,17 @@ struct stream_envelope {
 };
 
 /* Writes the members that every event of a stream has, from the opening brace up to the resume
- * token, and `reviewed`.  `created`: of the stream, for the token; NULL: there is neither token nor
- * sequence. */
+ * token, and `reviewed`; `recordedtime`, when it was stored, is CloudEvents' extension "Recorded
+ * Time".  `created`: of the stream, for the token; NULL: there is neither token nor sequence nor
+ * `recordedtime`. */
 void stream_write_stored(struct parley_buffer *out, const struct channel *channel,
                          const char *created, const struct jetstream_stored *stored,
                          const struct stream_envelope *envelope, struct stream_layout *layout);
 
 /* `name`: with what precedes the value: `,"type":`. */
 void stream_write_member(struct parley_buffer *out, const char *name, struct parley_bytes value);
-/* The member `time`, in nanoseconds of Unix time. */
-void stream_write_time(struct parley_buffer *out, int64_t time_ns);
+/* A time in nanoseconds of Unix time.  `name`: as above. */
+void stream_write_time(struct parley_buffer *out, const char *name, int64_t time_ns);
 /* The member `resume`. */
 void stream_write_token(struct parley_buffer *out, struct parley_bytes token,
                         struct stream_layout *layout);
