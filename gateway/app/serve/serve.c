@@ -7,7 +7,6 @@
 #include "serve.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -23,7 +22,6 @@
 #include "data_folder.h"
 #include "console.h"
 #include "describe_pages.h"
-#include "embedded.h"
 #include "fact_ledger.h"
 #include "figures.h"
 #include "bootstrap_token.h"
@@ -33,7 +31,6 @@
 #include "sender_limits.h"
 #include "log.h"
 #include "memory_trim.h"
-#include "nats_identity.h"
 #include "process.h"
 #include "reload.h"
 #include "routes.h"
@@ -41,6 +38,7 @@
 #include "shared_figures.h"
 #include "signals.h"
 #include "nats_log.h"
+#include "nats_start.h"
 #include "spool.h"
 #include "stall_watch.h"
 #include "start_check.h"
@@ -49,7 +47,7 @@
 #include "token_keeper.h"
 #include "webhooks_start.h"
 #include "worker_tasks.h"
-#include "worker.h"
+#include "workers.h"
 #include "worker_halts.h"
 
 enum {
@@ -68,8 +66,7 @@ struct server {
     struct reactor *reactor;
     struct signals signals;
     struct reactor_timer announce_timer;
-    struct embedded *embedded; /* NULL with --nats */
-    struct nats_identity nats_identity;
+    struct nats_start nats;
     struct parley_schema **schemas;
     struct memory_trim trim;
     struct token_keeper tokens;
@@ -89,18 +86,14 @@ struct server {
     struct fact_ledger *fact_ledger;
     struct index_keeper *index_keeper; /* NULL: no index is kept … */
     struct index_service *index_service;
-    struct worker **workers;
-    unsigned worker_count, ready_count;
-    unsigned ended_count; /* of the workers, once they drain */
+    struct workers workers;
     struct stall_watch stall_watch;
-    atomic_uint busy_count;   /* of the workers, while they drain */
-    atomic_uint nats_version; /* that was logged last */
-    atomic_uint away_count;   /* of the workers: those that NATS is not ready for */
-    struct tls_context *tls;  /* NULL: plain HTTP */
-    int listen_fd, admin_fd;  /* -1: none */
+    struct tls_context *tls; /* NULL: plain HTTP */
+    int listen_fd, admin_fd; /* -1: none */
     unsigned port;
     bool is_announced, is_draining;
     struct nats_log *troubles;
+    size_t open_count; /* of parts */
     int exit_status;
 };
 
@@ -110,12 +103,7 @@ static int fail(const char *what, const char *why) {
     return 1;
 }
 
-/* ---- events of workers and nats-server; those of workers are posted to the main thread ---- */
-
-static const char *shown_nats(const struct server *server) {
-    return server->embedded != NULL ? embedded_url(server->embedded)
-                                    : server->configuration.nats_shown;
-}
+/* ---- events of workers and nats-server ---- */
 
 static void announce(struct server *server) {
     if (server->is_announced) {
@@ -123,22 +111,12 @@ static void announce(struct server *server) {
     }
     server->is_announced = true;
     reactor_timer_clear(server->reactor, &server->announce_timer);
-    const bool is_v6 = strchr(server->configuration.address, ':') != NULL;
-    char url[128];
-    snprintf(url, sizeof url, "%s://%s%s%s:%u", server->tls != NULL ? "https" : "http",
-             is_v6 ? "[" : "", server->configuration.address, is_v6 ? "]" : "", server->port);
-    const struct start_facts facts = {.url = url,
-                                      .nats = shown_nats(server),
-                                      .workers = server->worker_count,
+    const struct start_facts facts = {.nats = server->nats.shown,
+                                      .port = server->port,
+                                      .workers = server->workers.count,
                                       .has_tls = server->tls != NULL,
                                       .has_tokens = server->tokens.tokens != NULL};
     start_log_write(&server->configuration, &facts);
-    printf("listening on %s\n", url); /* for programs: docs/api.md#command-line */
-    if (isatty(STDOUT_FILENO)) {      /* a person may need a hint for the next step */
-        printf("%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
-               server->configuration.data);
-    }
-    fflush(stdout);
     service_manager_tell("READY=1", READY_PATIENCE_MS);
 }
 
@@ -148,23 +126,13 @@ static void announce_anyway(struct reactor_timer *timer) {
         log_text(LOG_NATS_TROUBLE, "NATS does not answer yet");
     }
     if (!server->is_announced) {
-        log_event(LOG_WAITING, LOG_FIELDS(LOG_TEXT("nats", shown_nats(server))));
+        log_event(LOG_WAITING, LOG_FIELDS(LOG_TEXT("nats", server->nats.shown)));
     }
     announce(server);
 }
 
-static void count_ready(void *context) {
-    struct server *server = context;
-    if (++server->ready_count == server->worker_count) {
-        announce(server);
-    }
-}
-
-static void worker_ready(void *context) {
-    struct server *server = context;
-    if (reactor_post(server->reactor, count_ready, server) != PARLEY_OK) {
-        log_event(LOG_MEMORY, NULL);
-    }
+static void workers_ready(struct workers *workers) {
+    announce(OWNER_OF(workers, struct server, workers));
 }
 
 static int64_t drain_deadline_ms(const struct server *server) {
@@ -180,26 +148,11 @@ static void drain(struct server *server) {
     service_manager_tell("STOPPING=1", 0);
     const int64_t deadline_ms = drain_deadline_ms(server);
     stall_watch_drain(&server->stall_watch, deadline_ms);
-    atomic_store(&server->busy_count, server->worker_count);
-    for (unsigned i = 0; i < server->worker_count; i++) {
-        worker_drain(server->workers[i], deadline_ms);
-    }
+    workers_drain(&server->workers, deadline_ms);
 }
 
-/* The main thread continues until then, so that it notices one that never ends. */
-static void count_ended(void *context) {
-    struct server *server = context;
-    if (++server->ended_count == server->worker_count) {
-        reactor_stop(server->reactor);
-    }
-}
-
-static void worker_ended(void *context) {
-    struct server *server = context;
-    if (reactor_post(server->reactor, count_ended, server) != PARLEY_OK) {
-        log_event(LOG_MEMORY, NULL);
-        reactor_stop(server->reactor); /* worker_destroy waits for the others */
-    }
+static void workers_ended(struct workers *workers) {
+    reactor_stop(OWNER_OF(workers, struct server, workers)->reactor);
 }
 
 static void end_stalled(struct stall_watch *watch, unsigned number) {
@@ -213,8 +166,8 @@ static void end_stalled(struct stall_watch *watch, unsigned number) {
 }
 
 /* Only a start is stopped by it. A stream that is changed later is logged. */
-static void stop_start(void *context) {
-    struct server *server = context;
+static void workers_unusable(struct workers *workers) {
+    struct server *server = OWNER_OF(workers, struct server, workers);
     if (!server->is_announced && !server->is_draining) {
         nats_log_flush(server->troubles);
         server->exit_status = 1;
@@ -223,37 +176,17 @@ static void stop_start(void *context) {
     }
 }
 
-static void worker_unusable(void *context, const char *error) {
-    struct server *server = context;
-    (void)error; /* worker_trouble has logged it */
-    if (reactor_post(server->reactor, stop_start, server) != PARLEY_OK) {
-        log_event(LOG_MEMORY, NULL);
-    }
-}
-
 static void worker_trouble(void *context, unsigned worker, const char *subject, const char *text) {
     const struct server *server = context;
     nats_log_note(server->troubles, worker, subject, text);
 }
 
-static void replace_child(void *context) {
-    struct server *server = context;
-    if (server->embedded != NULL && !server->is_draining) {
+static void workers_unresponsive(struct workers *workers) {
+    const struct server *server = OWNER_OF(workers, struct server, workers);
+    if (server->nats.embedded != NULL && !server->is_draining) {
         log_event(LOG_NATS_REPLACED, NULL);
-        embedded_replace(server->embedded);
+        embedded_replace(server->nats.embedded);
     }
-}
-
-static void worker_unresponsive(void *context) {
-    struct server *server = context;
-    if (reactor_post(server->reactor, replace_child, server) != PARLEY_OK) {
-        log_event(LOG_MEMORY, NULL);
-    }
-}
-
-static void child_trouble(void *context, const char *error) {
-    (void)context;
-    log_text(LOG_NATS_SERVER, error);
 }
 
 /* ---- signals ---- */
@@ -268,15 +201,10 @@ static void end(struct signals *signals, const char *reason) {
     drain(server);
 }
 
-/* Those of the workers that get them first use the new values a moment before the others. */
 static void apply_configuration(struct server *server) {
     process_limits_change(&server->bounds, &server->configuration);
     log_set_level((enum log_level)server->configuration.log_level);
-    for (unsigned i = 0; i < server->worker_count; i++) {
-        if (worker_set_configuration(server->workers[i], &server->configuration) != PARLEY_OK) {
-            log_event(LOG_MEMORY, NULL);
-        }
-    }
+    workers_set_configuration(&server->workers, &server->configuration);
 }
 
 /* A person or a service manager wants files to be read again. */
@@ -291,11 +219,14 @@ static void read_again(struct signals *signals) {
 }
 
 static int watch_signals(struct server *server) {
-    server->signals.end = end;
-    server->signals.reload = read_again;
+    server->signals = (struct signals){.end = end, .reload = read_again};
     return signals_watch(&server->signals, server->reactor) == PARLEY_OK
                ? 0
                : fail("cannot watch signals", strerror(errno));
+}
+
+static void close_signals(struct server *server) {
+    signals_close(&server->signals);
 }
 
 /* ---- starting ---- */
@@ -309,7 +240,8 @@ static void raise_file_limit(void) {
 }
 
 /* A library that does not serve shows here, and not after "listening". */
-static int try_http(void) {
+static int try_http(struct server *server) {
+    (void)server;
     const struct http_options memory = {.request_memory_bytes = WORKER_REQUEST_MEMORY_BYTES,
                                         .stream_memory_bytes = WORKER_STREAM_MEMORY_BYTES};
     char error[512];
@@ -320,15 +252,18 @@ static int try_http(void) {
 
 static int create_schemas(struct server *server) {
     server->schemas = calloc(parley_protocol_count(), sizeof *server->schemas);
-    if (server->schemas == NULL) {
-        return fail("cannot start", "out of memory");
+    bool is_whole = server->schemas != NULL;
+    for (size_t i = 0; is_whole && i < parley_protocol_count(); i++) {
+        is_whole = parley_schema_create(parley_protocols[i], &server->schemas[i]) == PARLEY_OK;
     }
-    for (size_t i = 0; i < parley_protocol_count(); i++) {
-        if (parley_schema_create(parley_protocols[i], &server->schemas[i]) != PARLEY_OK) {
-            return fail("cannot start", "out of memory");
-        }
+    return is_whole ? 0 : fail("cannot start", "out of memory");
+}
+
+static void destroy_schemas(struct server *server) {
+    for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
+        parley_schema_destroy(server->schemas[i]);
     }
-    return 0;
+    free(server->schemas);
 }
 
 static int create_pages(struct server *server) {
@@ -340,16 +275,9 @@ static int create_pages(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
-static int load_nats_identity(struct server *server) {
-    struct parley_buffer error;
-    parley_buffer_init(&error);
-    const bool is_loaded =
-        nats_identity_load(&server->configuration, &server->nats_identity, &error);
-    if (!is_loaded) {
-        log_buffer(LOG_START_FAILED, &error);
-    }
-    parley_buffer_finish(&error);
-    return is_loaded ? 0 : 1;
+static void destroy_pages(struct server *server) {
+    describe_pages_destroy(server->pages);
+    console_destroy(server->console);
 }
 
 static int load_tls(struct server *server) {
@@ -361,13 +289,27 @@ static int load_tls(struct server *server) {
     return fail("TLS", error);
 }
 
-static int prepare_data(const struct server *server) {
+static void destroy_tls(struct server *server) {
+    tls_context_destroy(server->tls);
+}
+
+static int prepare_data(struct server *server) {
     char error[512] = "";
     if (!data_folder_prepare(server->configuration.data, error, sizeof error)) {
         log_text(LOG_START_FAILED, error);
         return 1;
     }
     return 0;
+}
+
+/* Logs an error, after `what`.  Returns: as fail, or 0 if there is none. */
+static int tell_error(bool is_done, const char *what, struct parley_buffer *error) {
+    if (!is_done) {
+        log_format(LOG_START_FAILED, "%s%.*s", what, (int)error->length,
+                   error->data != NULL ? error->data : "");
+    }
+    parley_buffer_finish(error);
+    return is_done ? 0 : 1;
 }
 
 static int open_tokens(struct server *server) {
@@ -379,47 +321,49 @@ static int open_tokens(struct server *server) {
          bootstrap_token_make(configuration->token_file, configuration->data, &error)) &&
         token_keeper_open(&server->tokens, configuration->token_file, configuration->tokens != NULL,
                           &error);
-    if (!is_open) {
-        log_buffer(LOG_START_FAILED, &error);
-    }
-    parley_buffer_finish(&error);
-    return is_open ? 0 : 1;
+    return tell_error(is_open, "", &error);
+}
+
+static void close_tokens(struct server *server) {
+    token_keeper_close(&server->tokens);
 }
 
 static int open_keys(struct server *server) {
     struct parley_buffer error;
     parley_buffer_init(&error);
     const bool is_open = jwks_keeper_open(&server->keys, server->configuration.jwks, &error);
-    if (!is_open) {
-        log_format(LOG_START_FAILED, "--jwks %.*s", (int)error.length,
-                   error.data != NULL ? error.data : "");
-    }
-    parley_buffer_finish(&error);
-    return is_open ? 0 : 1;
+    return tell_error(is_open, "--jwks ", &error);
+}
+
+static void close_keys(struct server *server) {
+    jwks_keeper_close(&server->keys);
+}
+
+static int read_webhooks(struct server *server) {
+    return webhooks_start(&server->configuration, &server->webhooks);
+}
+
+static void forget_webhooks(struct server *server) {
+    webhook_file_finish(&server->webhooks);
 }
 
 static void hand_out_keys(struct jwks_keeper *keeper, struct jwks *jwks) {
-    struct server *server = OWNER_OF(keeper, struct server, keys);
-    for (unsigned i = 0; i < server->worker_count; i++) {
-        if (worker_set_jwks(server->workers[i], jwks) != PARLEY_OK) {
-            log_event(LOG_MEMORY, NULL);
-        }
-    }
+    workers_set_jwks(&OWNER_OF(keeper, struct server, keys)->workers, jwks);
 }
 
 static void hand_out_tokens(struct token_keeper *keeper, struct tokens *tokens) {
-    struct server *server = OWNER_OF(keeper, struct server, tokens);
-    for (unsigned i = 0; i < server->worker_count; i++) {
-        if (worker_set_tokens(server->workers[i], tokens) != PARLEY_OK) {
-            log_event(LOG_MEMORY, NULL);
-        }
-    }
+    workers_set_tokens(&OWNER_OF(keeper, struct server, tokens)->workers, tokens);
 }
 
 static int create_bounds(struct server *server) {
     enum parley_status status = process_limits_init(&server->bounds, &server->configuration);
     status = status == PARLEY_OK ? halt_sets_create(&server->halt_sets) : status;
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
+}
+
+static void destroy_bounds(struct server *server) {
+    halt_sets_destroy(server->halt_sets);
+    process_limits_finish(&server->bounds);
 }
 
 static unsigned worker_count(const struct configuration *configuration) {
@@ -436,7 +380,7 @@ static int create_figures(struct server *server) {
     process_note_start(figures_main(&server->figures));
     const struct shared_sources shared = {.configuration = &server->configuration,
                                           .bounds = &server->bounds,
-                                          .away_count = &server->away_count,
+                                          .away_count = &server->workers.away_count,
                                           .halt_sets = server->halt_sets,
                                           .boards = (struct board *const *const *)&server->boards,
                                           .index_keeper = &server->index_keeper,
@@ -445,27 +389,18 @@ static int create_figures(struct server *server) {
     return 0;
 }
 
-static void child_restarted(void *context) {
-    struct server *server = context;
-    counter_add(&figures_main(&server->figures)->values[FIGURE_EMBEDDED_RESTARTS], 1);
+static void destroy_figures(struct server *server) {
+    shared_figures_stop(&server->shared_figures);
+    figures_set_destroy(&server->figures);
 }
 
 static int start_nats(struct server *server) {
-    const char *data = server->configuration.data;
-    char error[512] = "";
-    if (server->configuration.nats != NULL) {
-        return load_nats_identity(server);
-    }
-    const struct embedded_options options = {.data = data};
-    const struct embedded_events events = {.trouble = child_trouble,
-                                           .restarted = child_restarted,
-                                           .damaged = worker_log_damage,
-                                           .context = server};
-    if (embedded_create(server->reactor, &options, &events, error, sizeof error,
-                        &server->embedded) != PARLEY_OK) {
-        return fail("cannot start nats-server", error);
-    }
-    return 0;
+    return nats_start_open(&server->nats, server->reactor, &server->configuration,
+                           figures_main(&server->figures));
+}
+
+static void end_nats(struct server *server) {
+    nats_start_close(&server->nats);
 }
 
 static void on_synced(void *context, uint64_t ns) {
@@ -497,6 +432,10 @@ static int start_commit(struct server *server) {
                                    : fail("cannot start", parley_status_text(status));
 }
 
+static void end_commit(struct server *server) {
+    commit_destroy(server->commit);
+}
+
 static int create_stall_watch(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     server->stall_watch.stalled = end_stalled;
@@ -506,6 +445,10 @@ static int create_stall_watch(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("cannot start", parley_status_text(status));
 }
 
+static void stop_stall_watch(struct server *server) {
+    stall_watch_stop(&server->stall_watch);
+}
+
 /* Readers are told what happens while they read, and a board that has to be read again may be late;
  * webhooks are told, too, what happened while no gateway ran. */
 static int64_t moments_past_ms(const struct server *server) {
@@ -513,35 +456,43 @@ static int64_t moments_past_ms(const struct server *server) {
     return worker_tasks_keep_moments(&server->webhooks) ? MOMENT_KEEPER_PAST_MS : PAST_MS;
 }
 
-static int start_workers(struct server *server) {
-    const struct configuration *configuration = &server->configuration;
-    const unsigned count = worker_count(configuration);
-    server->workers = calloc(count, sizeof *server->workers);
-    if (server->workers == NULL) {
-        return fail("cannot start", "out of memory");
-    }
+static int create_shared(struct server *server) {
     server->fact_ledger = fact_ledger_create();
     server->moments = moments_create();
     if (server->fact_ledger == NULL || server->moments == NULL ||
-        task_boards_create(configuration, server->moments, moments_past_ms(server),
+        task_boards_create(&server->configuration, server->moments, moments_past_ms(server),
                            &server->boards) != PARLEY_OK ||
-        agent_watches_create(configuration->channels, server->schemas, &server->agent_watches) !=
-            PARLEY_OK ||
+        agent_watches_create(server->configuration.channels, server->schemas,
+                             &server->agent_watches) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
-    const bool is_own = server->embedded != NULL;
-    struct worker_options options = {
+    return 0;
+}
+
+static void destroy_shared(struct server *server) {
+    worker_pool_destroy(server->worker_pool);
+    agent_watches_destroy(server->agent_watches);
+    task_boards_destroy(server->boards);
+    moments_destroy(server->moments);
+    fact_ledger_destroy(server->fact_ledger);
+}
+
+/* One worker is enough to notice that the embedded nats-server hangs. */
+static int start_workers(struct server *server) {
+    const struct configuration *configuration = &server->configuration;
+    const struct worker_options options = {
         .configuration = configuration,
         .schemas = server->schemas,
         .pages = server->pages,
         .console = server->console,
-        .nats_urls = is_own ? embedded_url(server->embedded) : configuration->nats,
-        .nats_shown = shown_nats(server),
-        .nats_identity = server->nats_identity.bus,
-        .nats_store = is_own ? configuration->data : NULL,
-        .nats_token = is_own ? embedded_token(server->embedded) : NULL,
+        .nats_urls = server->nats.urls,
+        .nats_shown = server->nats.shown,
+        .nats_identity = server->nats.identity.bus,
+        .nats_store = server->nats.store,
+        .nats_token = server->nats.token,
         .listen_fd = server->listen_fd,
+        .admin_fd = server->admin_fd,
         .tls = server->tls,
         .budget = &server->bounds.budget,
         .codings = &server->bounds.codings,
@@ -561,59 +512,48 @@ static int start_workers(struct server *server) {
         .index_keeper = server->index_keeper,
         .tokens = server->tokens.tokens,
         .jwks = server->keys.jwks,
-        .busy_count = &server->busy_count,
-        .nats_version = &server->nats_version,
-        .away_count = &server->away_count,
-        .worker_count = count};
-    const struct worker_events events = {.ready = worker_ready,
-                                         .unusable = worker_unusable,
-                                         .trouble = worker_trouble,
-                                         .unresponsive = worker_unresponsive,
-                                         .ended = worker_ended,
-                                         .context = server};
-    atomic_store(&server->away_count, count);
-    for (; server->worker_count < count; server->worker_count++) {
-        /* One worker is enough to notice that the embedded nats-server hangs. */
-        options.is_probing = is_own && server->worker_count == 0;
-        options.keeps_facts = server->worker_count == 0;
-        options.admin_fd = server->worker_count == 0 ? server->admin_fd : -1;
-        options.webhooks =
-            server->worker_count == 0 && server->webhooks.count > 0 ? &server->webhooks : NULL;
-        options.number = server->worker_count;
-        options.figures = server->figures.blocks[server->worker_count];
-        const enum parley_status status =
-            worker_create(&options, &events, &server->workers[server->worker_count]);
-        if (status != PARLEY_OK) {
-            return fail("cannot start a worker", parley_status_text(status));
-        }
-        stall_watch_add(&server->stall_watch,
-                        worker_reactor(server->workers[server->worker_count]));
+        .webhooks = server->webhooks.count > 0 ? &server->webhooks : NULL,
+        .is_probing = server->nats.embedded != NULL,
+        .keeps_facts = true,
+        .worker_count = worker_count(configuration)};
+    const struct workers_events events = {.ready = workers_ready,
+                                          .unusable = workers_unusable,
+                                          .trouble = worker_trouble,
+                                          .unresponsive = workers_unresponsive,
+                                          .ended = workers_ended,
+                                          .context = server};
+    const enum parley_status status =
+        workers_start(&server->workers, server->reactor, &options, &events);
+    for (unsigned i = 0; i < server->workers.count; i++) {
+        stall_watch_add(&server->stall_watch, worker_reactor(server->workers.all[i]));
     }
-    return 0;
+    return status == PARLEY_OK ? 0 : fail("cannot start a worker", parley_status_text(status));
 }
 
-/* Before the workers, which ask it. */
+static void finish_workers(struct server *server) {
+    workers_finish(&server->workers);
+}
+
 static int start_index(struct server *server) {
     const struct configuration *configuration = &server->configuration;
-    const bool is_own = server->embedded != NULL;
     char error[512];
     if (configuration->index == 0) {
         return 0;
     }
-    const struct index_keeper_options options = {
-        .folder = configuration->data,
-        .channels = configuration->channels,
-        .schemas = server->schemas,
-        .bus = {.urls = is_own ? embedded_url(server->embedded) : configuration->nats,
-                .token = is_own ? embedded_token(server->embedded) : NULL,
-                .identity = server->nats_identity.bus,
-                .name = "parley-index",
-                .where = shown_nats(server)},
-        .nats_store = is_own ? configuration->data : NULL,
-        .replicas = (unsigned)configuration->replicas,
-        .dedupe_window_ms = configuration->dedupe_window_ms,
-        .bytes_max = configuration->index_max_bytes,
-        .has_words = configuration->index_text};
+    const struct index_keeper_options options = {.folder = configuration->data,
+                                                 .channels = configuration->channels,
+                                                 .schemas = server->schemas,
+                                                 .bus = {.urls = server->nats.urls,
+                                                         .token = server->nats.token,
+                                                         .identity = server->nats.identity.bus,
+                                                         .name = "parley-index",
+                                                         .where = server->nats.shown},
+                                                 .nats_store = server->nats.store,
+                                                 .replicas = (unsigned)configuration->replicas,
+                                                 .dedupe_window_ms =
+                                                     configuration->dedupe_window_ms,
+                                                 .bytes_max = configuration->index_max_bytes,
+                                                 .has_words = configuration->index_text};
     if (index_keeper_create(&options, &server->index_keeper, error) != PARLEY_OK) {
         return fail("--index on", error);
     }
@@ -622,40 +562,87 @@ static int start_index(struct server *server) {
     return status == PARLEY_OK ? 0 : fail("--index on", parley_status_text(status));
 }
 
-static int listen_for_admin(struct server *server) {
+static void end_index(struct server *server) {
+    index_service_destroy(server->index_service);
+    index_keeper_destroy(server->index_keeper);
+}
+
+/* First of what can fail, so that a second server started by mistake fails at once. */
+static int start_listening(struct server *server) {
     const struct configuration *configuration = &server->configuration;
     const char *why = "";
-    unsigned port;
+    unsigned admin_port;
+    server->listen_fd =
+        http_listen(configuration->address, configuration->port, &server->port, &why);
+    if (server->listen_fd < 0) {
+        return fail(configuration->listen, why);
+    }
     if (configuration->admin_listen == NULL) {
         return 0;
     }
     server->admin_fd =
-        http_listen(configuration->admin_address, configuration->admin_port, &port, &why);
+        http_listen(configuration->admin_address, configuration->admin_port, &admin_port, &why);
     return server->admin_fd < 0 ? fail(configuration->admin_listen, why) : 0;
 }
 
-static int start(struct server *server) {
-    const char *why = "";
-    raise_file_limit();
+static void stop_listening(struct server *server) {
+    if (server->listen_fd >= 0) {
+        close(server->listen_fd);
+    }
+    if (server->admin_fd >= 0) {
+        close(server->admin_fd);
+    }
+}
+
+static int create_reactor(struct server *server) {
+    server->announce_timer.fire = announce_anyway;
     if (reactor_create(&server->reactor) != PARLEY_OK ||
         nats_log_create(server->reactor, &server->troubles) != PARLEY_OK) {
         return fail("cannot start", strerror(errno));
     }
     memory_trim_start(&server->trim, server->reactor);
-    /* The port first, so that a second server started by mistake fails at once. */
-    server->listen_fd =
-        http_listen(server->configuration.address, server->configuration.port, &server->port, &why);
-    if (server->listen_fd < 0) {
-        return fail(server->configuration.listen, why);
+    return 0;
+}
+
+static void destroy_reactor(struct server *server) {
+    memory_trim_stop(&server->trim);
+    nats_log_destroy(server->troubles);
+    reactor_destroy(server->reactor);
+}
+
+/* What the process has: opened in this order, each with what is above it, and closed in the reverse
+ * order, from the one that could not be opened. `close` NULL: nothing is left open. */
+static const struct part {
+    int (*open)(struct server *server); /* Returns: 0, or the exit status: the error is logged */
+    void (*close)(struct server *server);
+} parts[] = {
+    {create_reactor, destroy_reactor},
+    {start_listening, stop_listening},
+    {load_tls, destroy_tls},
+    {watch_signals, close_signals},
+    {try_http, NULL},
+    {create_schemas, destroy_schemas},
+    {create_pages, destroy_pages},
+    {create_bounds, destroy_bounds},
+    {prepare_data, NULL},
+    {open_tokens, close_tokens},
+    {open_keys, close_keys},
+    {read_webhooks, forget_webhooks},
+    {create_figures, destroy_figures},
+    {start_nats, end_nats},
+    {start_commit, end_commit},
+    {create_stall_watch, stop_stall_watch},
+    {start_index, end_index},
+    {create_shared, destroy_shared},
+    {start_workers, finish_workers},
+};
+
+static int start(struct server *server) {
+    int status = 0;
+    raise_file_limit();
+    while (status == 0 && server->open_count < sizeof parts / sizeof parts[0]) {
+        status = parts[server->open_count++].open(server);
     }
-    server->announce_timer.fire = announce_anyway;
-    const int status =
-        listen_for_admin(server) != 0 || load_tls(server) != 0 || watch_signals(server) != 0 ||
-        try_http() != 0 || create_schemas(server) != 0 || create_pages(server) != 0 ||
-        create_bounds(server) != 0 || prepare_data(server) != 0 || open_tokens(server) != 0 ||
-        open_keys(server) != 0 || webhooks_start(&server->configuration, &server->webhooks) != 0 ||
-        create_figures(server) != 0 || start_nats(server) != 0 || start_commit(server) != 0 ||
-        create_stall_watch(server) != 0 || start_index(server) != 0 || start_workers(server) != 0;
     if (status == 0) {
         token_keeper_watch(&server->tokens, server->reactor, hand_out_tokens);
         jwks_keeper_watch(&server->keys, server->reactor, hand_out_keys);
@@ -668,44 +655,12 @@ static void finish(struct server *server) {
     if (server->reactor != NULL) {
         drain(server);
     }
-    for (unsigned i = 0; i < server->worker_count; i++) {
-        worker_destroy(server->workers[i]);
+    while (server->open_count > 0) {
+        const struct part *part = &parts[--server->open_count];
+        if (part->close != NULL) {
+            part->close(server);
+        }
     }
-    free(server->workers);
-    commit_destroy(server->commit);
-    stall_watch_stop(&server->stall_watch);
-    shared_figures_stop(&server->shared_figures);
-    figures_set_destroy(&server->figures);
-    worker_pool_destroy(server->worker_pool);
-    halt_sets_destroy(server->halt_sets);
-    task_boards_destroy(server->boards);
-    agent_watches_destroy(server->agent_watches);
-    moments_destroy(server->moments);
-    fact_ledger_destroy(server->fact_ledger);
-    index_service_destroy(server->index_service);
-    index_keeper_destroy(server->index_keeper);
-    embedded_destroy(server->embedded);
-    nats_log_destroy(server->troubles);
-    for (size_t i = 0; server->schemas != NULL && i < parley_protocol_count(); i++) {
-        parley_schema_destroy(server->schemas[i]);
-    }
-    free(server->schemas);
-    describe_pages_destroy(server->pages);
-    console_destroy(server->console);
-    process_limits_finish(&server->bounds);
-    tls_context_destroy(server->tls);
-    if (server->listen_fd >= 0) {
-        close(server->listen_fd);
-    }
-    if (server->admin_fd >= 0) {
-        close(server->admin_fd);
-    }
-    signals_close(&server->signals);
-    token_keeper_close(&server->tokens);
-    jwks_keeper_close(&server->keys);
-    webhook_file_finish(&server->webhooks);
-    memory_trim_stop(&server->trim);
-    reactor_destroy(server->reactor);
     configuration_finish(&server->configuration);
 }
 

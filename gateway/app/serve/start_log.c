@@ -3,6 +3,7 @@
 #include "start_log.h"
 
 #include <stdio.h>
+#include <string.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -59,11 +60,24 @@ static const char *access_name(const struct configuration *configuration,
                                          : "open";
 }
 
+static void print(const struct configuration *configuration, const char *url) {
+    printf("listening on %s\n", url); /* for programs: docs/api.md#command-line */
+    if (isatty(STDOUT_FILENO)) {      /* a person may need a hint for the next step */
+        printf("%s/ has examples; data is in %s; Ctrl-C stops the server\n", url,
+               configuration->data);
+    }
+    fflush(stdout);
+}
+
 void start_log_write(const struct configuration *configuration, const struct start_facts *facts) {
+    const bool is_v6 = strchr(configuration->address, ':') != NULL;
+    char url[128];
+    snprintf(url, sizeof url, "%s://%s%s%s:%u", facts->has_tls ? "https" : "http", is_v6 ? "[" : "",
+             configuration->address, is_v6 ? "]" : "", facts->port);
     write_versions();
     write_limits(configuration);
     log_event(LOG_LISTENING,
-              LOG_FIELDS(LOG_TEXT("url", facts->url), LOG_TEXT("data", configuration->data),
+              LOG_FIELDS(LOG_TEXT("url", url), LOG_TEXT("data", configuration->data),
                          LOG_TEXT("nats", facts->nats),
                          LOG_TEXT("durability", durability_names[configuration->durability]),
                          LOG_NUMBER("workers", facts->workers), LOG_FLAG("tls", facts->has_tls),
@@ -72,4 +86,5 @@ void start_log_write(const struct configuration *configuration, const struct sta
                          LOG_FLAG("bind_sender", configuration->bind_sender),
                          LOG_TEXT("access_log", access_log_names[configuration->access_log]),
                          LOG_FLAG("trace", configuration->trace)));
+    print(configuration, url);
 }
