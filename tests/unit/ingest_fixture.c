@@ -23,6 +23,8 @@
 #include <strings.h>
 #include <sys/statvfs.h>
 
+#include "../lib/fault_heap.h"
+
 /* ---- JetStream ---- */
 
 bool jetstream_is_ready(const struct jetstream *jetstream) {
@@ -905,6 +907,29 @@ void world_close(struct world *world) {
         request->is_closing = false;
         request->handler = NULL;
     }
+}
+
+void world_close_all(struct world *world) {
+    world_close(world);
+    parley_message_finish(&world->message);
+    parley_message_init(&world->message, world->schema);
+    parley_buffer_finish(&world->gateway.payload);
+    parley_buffer_finish(&world->gateway.answer);
+}
+
+bool world_run_out(struct world *world, const struct request_head *head, const char *body,
+                   const char *answer, size_t number) {
+    world_close_all(world);
+    world->store.query_count = 0;
+    fault_heap_arm(number, 1);
+    world_post(world, head, body);
+    for (size_t i = 0; i < world->store.query_count; i++) {
+        world_lookup_answers(world, i, answer);
+    }
+    world_ack_all(world);
+    const bool has_failed = fault_heap_has_failed();
+    fault_heap_disarm();
+    return has_failed;
 }
 
 void world_hold_up(struct world *world, bool is_held_up) {

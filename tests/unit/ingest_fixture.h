@@ -154,6 +154,12 @@ size_t world_held(const struct world *world);
 void world_end(struct world *world);
 /* The request is gone. */
 void world_close(struct world *world);
+/* The same, and frees what the gateway has kept for the next request, which then allocates all. */
+void world_close_all(struct world *world);
+/* Posts a request, all of whose look-ups get this answer, while allocation `number` fails. Returns:
+ * whether there was one. */
+bool world_run_out(struct world *world, const struct request_head *head, const char *body,
+                   const char *answer, size_t number);
 /* Whether the client reads a live answer. */
 void world_hold_up(struct world *world, bool is_held_up);
 /* The whole of it. */

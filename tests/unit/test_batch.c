@@ -623,11 +623,7 @@ static void test_a_body_that_cannot_be_cut_any_more_is_read_no_further(void **st
 /* One run with one allocation failing.  Returns: whether it was reached. */
 static bool run_out(struct world *world, const struct request_head *head, size_t number) {
     static const char *const pieces[] = {ONE "{}\n{\"id", "\":\"\\u0041\"}\n" TWO, THREE};
-    world_close(world);
-    parley_message_finish(&world->message);
-    parley_message_init(&world->message, world->schema);
-    parley_buffer_finish(&world->gateway.payload);
-    parley_buffer_finish(&world->gateway.answer);
+    world_close_all(world);
     world->jetstream.room = SIZE_MAX;
     fault_heap_arm(number, 1);
     world_begin(world, head);

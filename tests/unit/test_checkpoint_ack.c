@@ -235,11 +235,7 @@ static void test_whichever_allocation_fails_it_is_answered(void **state) {
     struct world *world = *state;
     size_t failed_count = 0;
     for (bool has_failed = true; has_failed; failed_count++) {
-        world_close(world);
-        parley_message_finish(&world->message);
-        parley_message_init(&world->message, world->schema);
-        parley_buffer_finish(&world->gateway.payload);
-        parley_buffer_finish(&world->gateway.answer);
+        world_close_all(world);
         fault_heap_arm(failed_count, 1);
         world_post(world, &asks, CHECKPOINT);
         world_ack_all(world);

@@ -12,7 +12,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "../lib/fault_heap.h"
 #include "ingest_fixture.h"
 #include "kept_message.h"
 
@@ -678,26 +677,6 @@ static void test_the_verdict_on_a_large_reply_says_its_subject(void **state) {
     assert_non_null(strstr(world_answer(world), "\"subject\":\"vlp.found\""));
 }
 
-/* One run with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct request_head *head, const char *body,
-                    size_t number) {
-    world_close(world);
-    parley_message_finish(&world->message);
-    parley_message_init(&world->message, world->schema);
-    parley_buffer_finish(&world->gateway.payload);
-    parley_buffer_finish(&world->gateway.answer);
-    world->store.query_count = 0;
-    fault_heap_arm(number, 1);
-    world_post(world, head, body);
-    for (size_t i = 0; i < world->store.query_count; i++) {
-        world_lookup_answers(world, i, "found");
-    }
-    world_ack_all(world);
-    const bool has_failed = fault_heap_has_failed();
-    fault_heap_disarm();
-    return has_failed;
-}
-
 static void test_whichever_allocation_fails_no_reply_goes_astray(void **state) {
     struct world *world = *state;
     static const struct {
@@ -709,7 +688,7 @@ static void test_whichever_allocation_fails_no_reply_goes_astray(void **state) {
     };
     for (size_t row = 0; row < 2; row++) {
         size_t failed_count = 0;
-        while (run_out(world, rows[row].head, rows[row].body, failed_count)) {
+        while (world_run_out(world, rows[row].head, rows[row].body, "found", failed_count)) {
             failed_count++;
             assert_true(world->request.status == 200 || world->request.status == 500);
         }

@@ -453,11 +453,7 @@ static void test_a_client_that_goes_ends_all_of_its_look_ups(void **state) {
 /* A duplicate with one allocation failing.  Returns: whether it was reached. */
 static bool run_out(struct world *world, const struct request_head *head, size_t number) {
     const size_t published = world->jetstream.count, asked = world->jetstream.asked_count;
-    world_close(world);
-    parley_message_finish(&world->message);
-    parley_message_init(&world->message, world->schema);
-    parley_buffer_finish(&world->gateway.payload);
-    parley_buffer_finish(&world->gateway.answer);
+    world_close_all(world);
     fault_heap_arm(number, 1);
     world_post(world, head, ONE);
     if (world->jetstream.count > published) {

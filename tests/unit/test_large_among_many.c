@@ -436,11 +436,7 @@ static void test_what_is_held_is_given_back_with_its_client(void **state) {
 /* One run with one allocation failing.  Returns: whether it was reached. */
 static bool run_out(struct world *world, const struct request_head *head, struct parley_bytes body,
                     size_t number) {
-    world_close(world);
-    parley_message_finish(&world->message);
-    parley_message_init(&world->message, world->schema);
-    parley_buffer_finish(&world->gateway.payload);
-    parley_buffer_finish(&world->gateway.answer);
+    world_close_all(world);
     fault_heap_arm(number, 1);
     world_begin(world, head);
     send_pieces(world, body);

@@ -12,7 +12,6 @@
 
 #include <string.h>
 
-#include "../lib/fault_heap.h"
 #include "ingest_fixture.h"
 
 static void set_wal(struct world *world, enum parley_lifecycle mode) {
@@ -166,26 +165,6 @@ static void test_a_client_may_go_while_its_log_is_read(void **state) {
     world_lookup_fails(world, 2, "Away."); /* the leak sanitizer watches */
 }
 
-/* One run with one allocation failing.  Returns: whether it was reached. */
-static bool run_out(struct world *world, const struct request_head *head, const char *body,
-                    size_t number) {
-    world_close(world);
-    parley_message_finish(&world->message);
-    parley_message_init(&world->message, world->schema);
-    parley_buffer_finish(&world->gateway.payload);
-    parley_buffer_finish(&world->gateway.answer);
-    world->store.query_count = 0;
-    fault_heap_arm(number, 1);
-    world_post(world, head, body);
-    for (size_t i = 0; i < world->store.query_count; i++) {
-        world_lookup_answers(world, i, "4");
-    }
-    world_ack_all(world);
-    const bool has_failed = fault_heap_has_failed();
-    fault_heap_disarm();
-    return has_failed;
-}
-
 static void test_whichever_allocation_fails_the_request_is_answered(void **state) {
     struct world *world = *state;
     static const struct {
@@ -194,7 +173,7 @@ static void test_whichever_allocation_fails_the_request_is_answered(void **state
     } rows[] = {{&single, ENTRY("4")}, {&many, ENTRY("4") ENTRY("5") HEARTBEAT ENTRY("7")}};
     for (size_t row = 0; row < 2; row++) {
         size_t failed_count = 0;
-        while (run_out(world, rows[row].head, rows[row].body, failed_count)) {
+        while (world_run_out(world, rows[row].head, rows[row].body, "4", failed_count)) {
             failed_count++;
             assert_true(world->request.status == 200 || world->request.status == 500);
         }
