@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <parley/fix.h>
+
 #include "terminal.h"
 
 struct check_fix_edit {
@@ -52,6 +54,29 @@ enum parley_status check_fix_note(struct check_fix *fix, const struct parley_sli
     parley_buffer_append(&fix->texts, slice->bytes);
     parley_buffer_append(&fix->texts, fixed);
     return parley_buffer_status(&fix->texts);
+}
+
+/* Front matter gets no new members. */
+static bool fits_file(const struct parley_message *message, const struct parley_fix *fix) {
+    const bool is_json =
+        message->codec == &parley_codec_json || message->codec == &parley_codec_ndjson;
+    return fix->kind != PARLEY_FIX_NONE && !message->codec->is_binary &&
+           (is_json || fix->kind != PARLEY_FIX_ADD);
+}
+
+enum parley_status check_fix_count(struct check_fix *fix, const struct parley_message *message) {
+    struct parley_buffer memory;
+    parley_buffer_init(&memory);
+    for (size_t i = 0; i < message->findings.count && !memory.has_failed; i++) {
+        struct parley_fix found;
+        parley_fix_of(&message->findings.items[i], &memory, &found);
+        const bool is_one = fits_file(message, &found);
+        fix->safe_count += is_one && found.is_safe;
+        fix->suggested_count += is_one && !found.is_safe;
+    }
+    const enum parley_status status = parley_buffer_status(&memory);
+    parley_buffer_finish(&memory);
+    return status;
 }
 
 /* ---- the old file ---- */

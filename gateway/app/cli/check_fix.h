@@ -11,6 +11,7 @@
 struct check_fix {
     bool is_shown; /* as a diff on standard output; no file is changed */
     size_t fixed_count, file_count;
+    size_t safe_count, suggested_count; /* of check_fix_count */
 
     /* Private: of the present file. */
     struct check_fix_edit *edits;
@@ -25,6 +26,11 @@ void check_fix_finish(struct check_fix *fix);
  */
 enum parley_status check_fix_note(struct check_fix *fix, const struct parley_slice *slice,
                                   const struct parley_message *message) PARLEY_MUST_CHECK;
+
+/* Counts which findings of a message that was checked without options.fix have a fix that a file
+ * can be changed by. */
+enum parley_status check_fix_count(struct check_fix *fix,
+                                   const struct parley_message *message) PARLEY_MUST_CHECK;
 
 /* Changes the file, or shows how it would be changed, once all its messages were noted. A file is
  * replaced as a whole, or not at all.

@@ -33,9 +33,9 @@ static const char help[] =
     "  --format ndjson  a JSON verdict for each message, with its file and line, and at the end\n"
     "                   {\"summary\":{\"received\":3,\"valid\":2,\"invalid\":1}}\n"
     "  --format github  annotations for GitHub Actions\n"
-    "  --fix            fix what is safe to fix in files with JSON: the messages say the same\n"
-    "                   afterwards. All other bytes of a file stay as they are; what remains is\n"
-    "                   reported\n"
+    "  --fix            fix what is safe to fix in files with JSON or Markdown: the messages say\n"
+    "                   the same afterwards. All other bytes of a file stay as they are; what\n"
+    "                   remains is reported\n"
     "  --fix=all        the same with fixes that are only suggestions\n"
     "  --diff           show what --fix would change, and change nothing\n"
     "  --rejected       check again what a server has refused of PROTOCOL and kept (its option\n"
@@ -66,7 +66,8 @@ static const char help_end[] =
 struct check {
     struct check_session session; /* first: on_message and on_flag are called with it */
     enum check_format format;
-    struct check_fix fix;  /* with --fix or --diff */
+    struct check_fix fix;  /* with --fix or --diff … */
+    bool tells_of_fix;     /* … or what they could do is said at the end */
     bool is_same_terminal; /* as the progress line, which must be cleared before a finding */
 };
 
@@ -126,6 +127,9 @@ static enum parley_status report(struct check_session *session, const char *file
     if (session->options.fix != PARLEY_FIX_NOTHING) {
         PARLEY_TRY(check_fix_note(&check->fix, session->slice, &session->message));
     }
+    if (check->tells_of_fix) {
+        PARLEY_TRY(check_fix_count(&check->fix, &session->message));
+    }
     if (check->is_same_terminal && !check_report_is_silent(&session->report, &session->message)) {
         progress_clear(&session->progress);
     }
@@ -145,6 +149,15 @@ static bool end_file(struct check_session *session, const char *file) {
     return check_fix_end_file(&check->fix, file);
 }
 
+/* Standard input is not fixed here. */
+static bool has_files_alone(const struct check_session *session) {
+    bool is_of_files = session->file_count > 0;
+    for (int i = 0; i < session->file_count; i++) {
+        is_of_files = is_of_files && strcmp(session->files[i], "-") != 0;
+    }
+    return is_of_files;
+}
+
 /* Returns: whether the options can be used together; if not, an error message was printed. */
 static bool are_together(const struct check *check) {
     const struct check_session *session = &check->session;
@@ -161,10 +174,7 @@ static bool are_together(const struct check *check) {
                        "and --rejected");
         return false;
     }
-    bool is_of_files = session->file_count > 0;
-    for (int i = 0; i < session->file_count; i++) {
-        is_of_files = is_of_files && strcmp(session->files[i], "-") != 0;
-    }
+    const bool is_of_files = has_files_alone(session);
     if (!is_of_files) {
         terminal_error("--fix and --diff need files; parley fix %s fixes standard input",
                        session->protocol->name);
@@ -172,7 +182,22 @@ static bool are_together(const struct check *check) {
     return is_of_files;
 }
 
+/* "--fix can fix 2 of these, --fix=all 1 more; --diff shows how" */
+static void tell_of_fixes(const struct check_fix *fix) {
+    const bool has_safe = fix->safe_count > 0, has_suggested = fix->suggested_count > 0;
+    if (has_safe && has_suggested) {
+        fprintf(stderr, "--fix can fix %zu of these, --fix=all %zu more; --diff shows how\n",
+                fix->safe_count, fix->suggested_count);
+    } else if (has_safe) {
+        fprintf(stderr, "--fix can fix %zu of these; --diff shows how\n", fix->safe_count);
+    } else if (has_suggested) {
+        fprintf(stderr, "--fix=all can fix %zu of these, by a guess; with --diff it shows how\n",
+                fix->suggested_count);
+    }
+}
+
 static void report_fixes(const struct check *check) {
+    tell_of_fixes(&check->fix);
     if (check->fix.fixed_count > 0 && !check->session.is_quiet) {
         fprintf(stderr, "%s %zu place%s in %zu file%s\n",
                 check->fix.is_shown ? "--fix fixes" : "Fixed", check->fix.fixed_count,
@@ -187,6 +212,9 @@ static int run(struct check *check) {
     /* Otherwise each message has a line, or may have been fixed. */
     session->skips_right = check->format != CHECK_NDJSON && !session->reads_rejected &&
                            session->options.fix == PARLEY_FIX_NOTHING;
+    check->tells_of_fix = session->options.fix == PARLEY_FIX_NOTHING && !session->is_quiet &&
+                          check->format != CHECK_NDJSON && !session->reads_stored &&
+                          !session->reads_rejected && has_files_alone(session);
     FILE *out = check->fix.is_shown ? stderr : stdout; /* the diff is alone */
     check_report_init(&session->report, check->format, out, terminal_has_colour(out));
     const bool is_read = check_session_run(session);
