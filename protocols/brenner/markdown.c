@@ -18,6 +18,11 @@
  * adds; and the places of members. */
 enum { ARENA_BYTES_PER_BYTE = 12, ARENA_BYTES_PER_FRONT_MATTER_BYTE = 16 };
 
+/* Of the subject, if a document begins with its body. */
+static const char no_front_matter_hint[] =
+    "Begin the document with front matter: a line ---, then a line such as subject: \"INFO: server "
+    "restarts at 02:00\", then another line ---, and the body below it.";
+
 static const char byte_order_mark[] = "\xEF\xBB\xBF";
 
 /* A document in its three parts. */
@@ -422,6 +427,9 @@ enum parley_status markdown_validate(struct parley_message *message) {
         finding->offset = path_offset(&finder, finding->path);
         finding->at = finding->body_at = (struct parley_position){0};
         finding->part.text_at = source->body_at;
+        if (source->yaml_at == 0 && strcmp(finding->path, "/subject") == 0) {
+            finding->hint = no_front_matter_hint;
+        }
         if (in_body.line != 0) {
             finding->at = in_document(body, in_body);
         }
