@@ -37,7 +37,6 @@ struct follows {
     struct reactor *reactor;
     struct stream_access access;
     LIST_HEAD(, follow_group) groups;
-    size_t count;
     bool is_draining;
 };
 
@@ -239,10 +238,6 @@ static void begin_to_flow(struct follow_reader *reader) {
     reader->sweep_at_ms = reactor_now_ms(follows->reactor) + reader->filter.sweep_ms;
     reactor_timer_clear(follows->reactor, &reader->quiet);
     touch(reader);
-    reader->access = (struct stream_access_entry){.request = reader->request,
-                                                  .reads = reader->protocols,
-                                                  .agent = reader->agent,
-                                                  .end = on_objection};
     stream_access_add(&follows->access, &reader->access);
     open_answer_add_headers(reader->request);
     http_respond_live(reader->request, 200, reader->media_type, read_events);
@@ -327,7 +322,6 @@ static void request_closed(void *state, bool is_complete) {
     reactor_timer_clear(follows->reactor, &reader->again);
     stream_access_remove(&follows->access, &reader->access);
     TAILQ_REMOVE(&reader->group->readers, reader, link);
-    follows->count--;
     tally_leave(reader->opening);
     destroy(reader);
 }
@@ -347,26 +341,29 @@ static struct follow_reader *create(struct follows *follows, struct http_request
         free(agent);
         return NULL;
     }
-    *reader = (struct follow_reader){.request = request,
-                                     .ops = options->ops,
-                                     .list = options->list,
-                                     .log = options->log,
-                                     .filter = options->filter,
-                                     .absence = options->absence,
-                                     .is_sse = form->is_sse,
-                                     .digest = digest_of(request, options->agent),
-                                     .follows = follows,
-                                     .group = group,
-                                     .protocols = UINT64_C(1) << number_of(options->protocol),
-                                     .agent = agent,
-                                     .media_type = form->media_type,
-                                     .quiet.fire = on_quiet,
-                                     .again.fire = on_again};
+    *reader =
+        (struct follow_reader){.request = request,
+                               .ops = options->ops,
+                               .list = options->list,
+                               .log = options->log,
+                               .filter = options->filter,
+                               .absence = options->absence,
+                               .is_sse = form->is_sse,
+                               .digest = digest_of(request, options->agent),
+                               .follows = follows,
+                               .group = group,
+                               .access = {.request = request,
+                                          .reads = UINT64_C(1) << number_of(options->protocol),
+                                          .agent = agent,
+                                          .end = on_objection},
+                               .agent = agent,
+                               .media_type = form->media_type,
+                               .quiet.fire = on_quiet,
+                               .again.fire = on_again};
     write_name(options, reader->name);
     parley_buffer_init(&reader->text);
     parley_buffer_init(&reader->item);
     TAILQ_INSERT_TAIL(&group->readers, reader, link);
-    follows->count++;
     return reader;
 }
 
@@ -457,8 +454,4 @@ void follows_drain(struct follows *follows) {
             }
         }
     }
-}
-
-size_t follows_count(const struct follows *follows) {
-    return follows->count;
 }

@@ -60,7 +60,7 @@ struct follow_query {
      "as long as the client reads.",                                                               \
      "`true` or `false`", "{\"type\":\"boolean\",\"default\":false}"},                             \
     {                                                                                              \
-        "since", "With follow=true: continues after the event that has this resume token.",          \
+        "since", "With follow=true: continues after the event that has this resume token.",        \
             FOLLOW_SINCE_WANTS, "{\"type\":\"string\"}"                                            \
     }
 /* `value`: of the option `follow`.  Returns: whether it can have that. */
@@ -90,5 +90,3 @@ void follows_serve(struct follows *follows, const struct limits *limits,
 /* As streams_access_changed and streams_drain (streams.h). */
 void follows_access_changed(struct follows *follows);
 void follows_drain(struct follows *follows);
-/* How many there are. */
-size_t follows_count(const struct follows *follows);

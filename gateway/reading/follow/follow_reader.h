@@ -57,8 +57,7 @@ struct follow_reader {
     struct follow_group *group;
     TAILQ_ENTRY(follow_reader) link; /* of its group */
     struct stream_access_entry access;
-    uint64_t protocols;
-    char *agent;
+    char *agent; /* of its access */
     struct tally_entry *opening;
     const char *media_type;
     struct follow_token token;
