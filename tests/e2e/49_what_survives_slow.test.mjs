@@ -16,13 +16,13 @@ import { chunk, connectRaw, get, post, rawChunkedHead, send, sendLines } from '.
 import { connectNats, storedMessage } from './lib/nats.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { run, temporaryFolder } from './lib/program.mjs';
+import { run, temporaryFolder, testProgram } from './lib/program.mjs';
 import { sendTask, taskClaimed, taskRequest } from './lib/roundtable.mjs';
 import { factOf } from './lib/task_audit.mjs';
 import { claim, claims, lines } from './lib/vlp.mjs';
 import { nextTask } from './lib/work.mjs';
 
-const CUT_POWER = process.env.PARLEY_CUT_POWER ?? 'build/dev/tests/e2e/cut_power';
+const CUT_POWER = process.env.PARLEY_CUT_POWER ?? testProgram('cut_power');
 const OBJECT_SIZE = 1_500_000;
 const ENOUGH = 10; // promises of each kind, before it ends
 const ROUNDS = 2;

@@ -7,8 +7,9 @@ import http from 'node:http';
 import { createGunzip, gunzipSync, gzipSync } from 'node:zlib';
 import { atEnd } from './cleanup.mjs';
 import { LineStream } from './http.mjs';
+import { testProgram } from './program.mjs';
 
-const FILTER = process.env.PARLEY_ZSTD_FILTER ?? 'build/dev/tests/e2e/zstd_filter';
+const FILTER = process.env.PARLEY_ZSTD_FILTER ?? testProgram('zstd_filter');
 
 function filter(args, input) {
   const { status, stdout, stderr } = spawnSync(FILTER, args, { input, maxBuffer: 1 << 30 });

@@ -3,10 +3,10 @@
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { atEnd } from './cleanup.mjs';
-import { Program } from './program.mjs';
+import { Program, testProgram } from './program.mjs';
 import { until } from './poll.mjs';
 
-const HOLD_THREAD = process.env.PARLEY_HOLD_THREAD ?? 'build/dev/tests/e2e/hold_thread';
+const HOLD_THREAD = process.env.PARLEY_HOLD_THREAD ?? testProgram('hold_thread');
 
 const nameOf = (pid, thread) => readFileSync(`/proc/${pid}/task/${thread}/comm`, 'utf8').trim();
 

@@ -6,7 +6,15 @@ import { spawn } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { within } from './poll.mjs';
+
+const BUILT = fileURLToPath(new URL('../../../build/dev/tests/e2e', import.meta.url));
+
+// A program that only tests need, where the build puts it: tests/e2e/run names none.
+export function testProgram(name) {
+  return join(BUILT, name);
+}
 
 const alive = new Set();
 const folders = new Set();
