@@ -40,8 +40,9 @@ static const char tables[] =
     "CREATE INDEX l_agent ON messages(protocol, agent, type, stored)"
     " WHERE landmark=1 AND agent IS NOT NULL;"
     "CREATE INDEX m_trace ON messages(trace) WHERE trace IS NOT NULL;"
-    "CREATE TABLE refs(pos INTEGER, relation INTEGER, target_key INTEGER, target TEXT,"
-    " is_label INTEGER, stored INTEGER, PRIMARY KEY(pos, relation, target_key)) WITHOUT ROWID;"
+    /* number: in the message, since the keys of two texts may be the same */
+    "CREATE TABLE refs(pos INTEGER, number INTEGER, relation INTEGER, target_key INTEGER,"
+    " target TEXT, is_label INTEGER, stored INTEGER, PRIMARY KEY(pos, number)) WITHOUT ROWID;"
     "CREATE INDEX r_target ON refs(target_key, stored);"
     "CREATE TABLE receivers(pos INTEGER, receiver_key INTEGER, receiver TEXT, stored INTEGER,"
     " PRIMARY KEY(pos, receiver_key, receiver)) WITHOUT ROWID;"

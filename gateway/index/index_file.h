@@ -15,7 +15,7 @@ struct sqlite3;
 #define INDEX_PATH_MAX 4096
 
 /* Of the tables, and of what protocols say of messages: a file of another version is made again. */
-enum { INDEX_VERSION = 6 };
+enum { INDEX_VERSION = 7 };
 
 enum index_opened {
     INDEX_OPENED,

@@ -35,7 +35,7 @@ static const char insert_message[] =
 
 static const char *const texts[] = {
     [ADD_MESSAGE] = insert_message,
-    [ADD_REFERENCE] = "INSERT OR REPLACE INTO refs VALUES(?1,?2,?3,?4,?5,?6)",
+    [ADD_REFERENCE] = "INSERT OR REPLACE INTO refs VALUES(?1,?2,?3,?4,?5,?6,?7)",
     [ADD_RECEIVER] = "INSERT OR REPLACE INTO receivers VALUES(?1,?2,?3,?4)",
     [FIND_PASSING] = "SELECT pos FROM passing WHERE stream=?1 AND type=?2 AND who=?3",
     [SET_PASSING] = "INSERT OR REPLACE INTO passing VALUES(?1,?2,?3,?4)",
@@ -337,10 +337,11 @@ static enum parley_status add_references(struct index_store *store, const struct
     for (size_t i = 0; i < row->entry->reference_count; i++) {
         const struct parley_index_reference *reference = &row->entry->references[i];
         sqlite3_bind_int64(add, 1, pos);
-        sqlite3_bind_int64(add, 2, reference->relation);
-        bind_keyed(store, add, 3, reference->target);
-        sqlite3_bind_int(add, 5, relations[reference->relation].is_label);
-        sqlite3_bind_int64(add, 6, row->stored_ms);
+        sqlite3_bind_int64(add, 2, (sqlite3_int64)i);
+        sqlite3_bind_int64(add, 3, reference->relation);
+        bind_keyed(store, add, 4, reference->target);
+        sqlite3_bind_int(add, 6, relations[reference->relation].is_label);
+        sqlite3_bind_int64(add, 7, row->stored_ms);
         PARLEY_TRY(step(store, add));
     }
     return PARLEY_OK;

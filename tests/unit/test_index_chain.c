@@ -267,11 +267,39 @@ static void test_a_chain_ends_after_1000_messages_and_after_64_steps(void **stat
     parley_buffer_finish(&out);
 }
 
+/* Keys of texts ignore case, and ids of VLP do not. */
+static void test_references_that_differ_in_case_alone_are_all_kept(void **state) {
+    static const char *const ids[] = {"heat", "Heat", "HEAT"};
+    struct parley_buffer out;
+    (void)state;
+    parley_buffer_init(&out);
+    index_fixture_store(NULL, NULL,
+                        "{\"protocol\":\"VLP/1.1\",\"id\":\"e\",\"type\":\"evidence\","
+                        "\"sender\":\"Ann\",\"timestamp\":\"2026-01-01T00:00:00Z\","
+                        "\"content\":\"c\",\"confidence\":0.5,\"provenance\":[\"p\"],"
+                        "\"refers_to\":[\"heat\",\"Heat\",\"HEAT\"]}");
+    index_fixture_commit();
+    ask("e", &out);
+    assert_non_null(strstr(out.data, "\"unresolved\":[{\"of\":\"VLP:1\",\"relation\":\"supports\","
+                                     "\"id\":\"heat\"},{\"of\":\"VLP:1\",\"relation\":\"supports\","
+                                     "\"id\":\"Heat\"},{\"of\":\"VLP:1\",\"relation\":\"supports\","
+                                     "\"id\":\"HEAT\"}]"));
+    for (size_t i = 0; i < sizeof ids / sizeof ids[0]; i++) {
+        struct index_question question = index_fixture_question("messages");
+        question.values[INDEX_REFERS_TO] = ids[i];
+        index_fixture_ask(&question, NULL, &out);
+        assert_int_equal(index_fixture_count(out.data, "\"specversion\""), 1);
+    }
+    parley_buffer_finish(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_chains_are_what_a_plain_reading_makes_of_histories,
                                         history_set_up, history_tear_down),
         cmocka_unit_test_setup_teardown(test_a_chain_ends_after_1000_messages_and_after_64_steps,
+                                        history_set_up, history_tear_down),
+        cmocka_unit_test_setup_teardown(test_references_that_differ_in_case_alone_are_all_kept,
                                         history_set_up, history_tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
