@@ -156,7 +156,6 @@ static bool add_recipients(struct index_page *page, const struct duty_thread *th
         write_item(page, row, recipients.is_cut || number == SIZE_MAX, &name, &state);
         note_overdue(page, thread->is_cut || number == SIZE_MAX, row, name, text_at);
     }
-    page->skipped = 0;
     return true;
 }
 

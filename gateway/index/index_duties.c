@@ -32,7 +32,7 @@ const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1] = {
     [DUTY_ALONE] = ROWS "m.pos=?3",
     [DUTY_BY_ID] = INDEX_BY_ID_SQL,
     [DUTY_BY_TARGET] = "SELECT " COLUMNS ", o.target FROM refs o CROSS JOIN messages m WHERE "
-                       "m.pos=o.pos AND o.target_key=?3 AND o.relation=?4 AND o.is_label=0 "
+                       "m.pos=o.pos AND o.target_key=?3 AND o.relation=?4 "
                        "ORDER BY o.stored, o.pos",
     [DUTY_TARGETS_OF] = "SELECT target, target_key FROM refs WHERE pos=?1 AND relation=?2",
     [DUTY_MESSAGE_AT] = "SELECT " INDEX_COLUMNS " FROM messages m WHERE m.pos=?1",
@@ -43,6 +43,9 @@ const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1] = {
     [DUTY_PAGE_RECEIVED] =
         "SELECT " COLUMNS " FROM receivers o CROSS JOIN messages m WHERE m.pos=o.pos AND "
         "m.protocol=?3 AND o.receiver_key=?6" AFTER("o"),
+    [DUTY_PAGE_LABELLED] = "SELECT " COLUMNS " FROM refs o CROSS JOIN messages m WHERE "
+                           "m.pos=o.pos AND m.protocol=?3 AND o.target_key=?6 "
+                           "AND o.relation=?7" AFTER("o"),
     NULL,
 };
 
@@ -228,23 +231,38 @@ static void add_ack(struct index_duties *duties, struct duty_thread *thread,
     note(duties, duty_add_ack(thread, &ack));
 }
 
+sqlite3_stmt *index_duties_referrers(struct index_duties *duties, int64_t key, unsigned relation) {
+    sqlite3_stmt *find = begin(duties, DUTY_BY_TARGET);
+    sqlite3_bind_int64(find, 3, key);
+    sqlite3_bind_int64(find, 4, relation);
+    return find;
+}
+
+bool index_duties_referrers_next(struct index_duties *duties, sqlite3_stmt *find,
+                                 struct parley_bytes text, struct index_duties_row *out) {
+    while (next(duties, find)) {
+        index_duties_row_read(find, out);
+        if (is_of_list(duties, &out->message) &&
+            index_texts_equal(out->message.protocol, index_column_text(find, TARGET), text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Those from other threads that name the message by this text. */
 static void add_outer_acks(struct index_duties *duties, struct duty_thread *thread,
                            const struct index_message *message, struct parley_bytes id) {
     if (id.length == 0) {
         return;
     }
-    sqlite3_stmt *find = begin(duties, DUTY_BY_TARGET);
-    sqlite3_bind_int64(find, 3, index_key(duties->asking->secret, id));
-    sqlite3_bind_int64(find, 4, duties->acks->relation);
-    while (next(duties, find)) {
-        struct index_duties_row row;
-        index_duties_row_read(find, &row);
+    struct index_duties_row row;
+    sqlite3_stmt *find = index_duties_referrers(duties, index_key(duties->asking->secret, id),
+                                                duties->acks->relation);
+    while (index_duties_referrers_next(duties, find, id, &row)) {
         const bool is_inner =
             message->thread.data != NULL && parley_bytes_equal(row.message.thread, message->thread);
-        if (!is_inner && is_of_list(duties, &row.message) &&
-            index_texts_equal(message->protocol, index_column_text(find, TARGET), id) &&
-            find_named(duties, &row.message) == message->at.pos) {
+        if (!is_inner && find_named(duties, &row.message) == message->at.pos) {
             add_ack(duties, thread, &row, message->at.pos);
         }
     }
@@ -328,6 +346,24 @@ const struct duty_thread *index_duties_thread(struct index_duties *duties,
     SLIST_INSERT_HEAD(&duties->threads, thread, links);
     duties->thread_count++;
     return &thread->duty;
+}
+
+/* ---- what a message refers to ---- */
+
+struct parley_bytes index_duties_target(struct index_duties *duties,
+                                        const struct index_message *message, unsigned relation,
+                                        char room[INDEX_TEXT_MAX], int64_t *out_key) {
+    sqlite3_stmt *find = begin(duties, DUTY_TARGETS_OF);
+    sqlite3_bind_int64(find, 1, message->at.pos);
+    sqlite3_bind_int64(find, 2, relation);
+    if (!index_step(duties->asking, find)) {
+        return (struct parley_bytes){0};
+    }
+    struct parley_bytes text = index_column_text(find, 0);
+    text.length = text.length < INDEX_TEXT_MAX ? text.length : INDEX_TEXT_MAX;
+    memcpy(room, text.data, text.length);
+    *out_key = sqlite3_column_int64(find, 1);
+    return (struct parley_bytes){room, text.length};
 }
 
 /* ---- receivers ---- */

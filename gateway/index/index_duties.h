@@ -24,6 +24,7 @@ enum index_duty_statement {
     DUTY_PAGE,           /* that have a part in acknowledgements */
     DUTY_PAGE_OF_THREAD, /* in the thread ?6 */
     DUTY_PAGE_RECEIVED,  /* that name the receiver with the key ?6 */
+    DUTY_PAGE_LABELLED,  /* that refer to the label with the key ?6 by the relation ?7 */
     DUTY_STATEMENT_COUNT
 };
 extern const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1];
@@ -69,6 +70,17 @@ void index_duties_row_read(sqlite3_stmt *statement, struct index_duties_row *out
  * Returns: NULL: the page has no room for the whole thread, or asking->answered says why not. */
 const struct duty_thread *index_duties_thread(struct index_duties *duties,
                                               const struct index_message *message, bool is_first);
+
+/* The first text that the message refers to by this relation, in `room`, and its key.
+ * Returns: data NULL: there is none. */
+struct parley_bytes index_duties_target(struct index_duties *duties,
+                                        const struct index_message *message, unsigned relation,
+                                        char room[INDEX_TEXT_MAX], int64_t *out_key);
+/* The messages that refer to a text by this relation, in the order of storage. No thread may be
+ * read meanwhile.  Owns: the caller must not finalize it; a row is borrowed until the next one. */
+sqlite3_stmt *index_duties_referrers(struct index_duties *duties, int64_t key, unsigned relation);
+bool index_duties_referrers_next(struct index_duties *duties, sqlite3_stmt *find,
+                                 struct parley_bytes text, struct index_duties_row *out);
 
 /* The receivers that the message names, except its own sender, in the order of their names.
  * `out_named`: whether it names any, its sender included.  Owns: texts are in the arena.  Returns:

@@ -264,24 +264,39 @@ static bool is_more(const struct duty_ack *one, const struct duty_ack *other) {
                                         : ledger_is_before(&one->at, &other->at);
 }
 
-const struct duty_ack *duty_acknowledged(const struct duty_thread *thread, size_t number,
-                                         struct parley_bytes recipient) {
+static bool is_sooner(const struct duty_ack *one, const struct duty_ack *other) {
+    return ledger_is_before(&one->at, &other->at);
+}
+
+typedef bool is_better_fn(const struct duty_ack *one, const struct duty_ack *other);
+
+static const struct duty_ack *choose_ack(const struct duty_thread *thread, size_t number,
+                                         struct parley_bytes recipient, is_better_fn *is_better) {
     const struct duty_message *message = &thread->messages[number];
+    const bool is_one = recipient.data != NULL;
+    const struct parley_bytes first = is_one ? recipient : (struct parley_bytes){0};
     const struct duty_ack *best = NULL;
-    for (size_t i = find_acks(thread, message->at.pos, recipient); i < thread->ack_count; i++) {
+    for (size_t i = find_acks(thread, message->at.pos, first); i < thread->ack_count; i++) {
         const struct duty_ack *ack = &thread->acks[i];
-        if (ack->of != message->at.pos) {
+        if (ack->of != message->at.pos || (is_one && !parley_bytes_equal(ack->sender, recipient))) {
             break;
         }
-        if (recipient.data != NULL) {
-            return parley_bytes_equal(ack->sender, recipient) ? ack : NULL;
-        }
-        if (!parley_bytes_equal(ack->sender, message->sender) &&
-            (best == NULL || is_more(ack, best))) {
+        if ((is_one || !parley_bytes_equal(ack->sender, message->sender)) &&
+            (best == NULL || is_better(ack, best))) {
             best = ack;
         }
     }
     return best;
+}
+
+const struct duty_ack *duty_acknowledged(const struct duty_thread *thread, size_t number,
+                                         struct parley_bytes recipient) {
+    return choose_ack(thread, number, recipient, is_more);
+}
+
+const struct duty_ack *duty_first_ack(const struct duty_thread *thread, size_t number,
+                                      struct parley_bytes recipient) {
+    return choose_ack(thread, number, recipient, is_sooner);
 }
 
 const struct duty_message *duty_answered(const struct duty_thread *thread, size_t number,

@@ -80,6 +80,9 @@ size_t duty_writers(const struct duty_thread *thread, size_t number,
  * message; data NULL: any but its sender.  Returns: NULL: there is none. */
 const struct duty_ack *duty_acknowledged(const struct duty_thread *thread, size_t number,
                                          struct parley_bytes recipient);
+/* The first of all acknowledgements that this recipient has sent of the message; as above. */
+const struct duty_ack *duty_first_ack(const struct duty_thread *thread, size_t number,
+                                      struct parley_bytes recipient);
 /* The first message of the recipient after this one that is no acknowledgement.  Returns: NULL. */
 const struct duty_message *duty_answered(const struct duty_thread *thread, size_t number,
                                          struct parley_bytes recipient);

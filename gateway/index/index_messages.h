@@ -34,6 +34,7 @@ enum index_answered index_evolutions_write(struct index_asking *asking);
 extern const char *const index_chain_statements[];
 enum index_answered index_chain_write(struct index_asking *asking);
 
-/* Their statements are index_duties_statements. */
+/* The statements of these are index_duties_statements. */
+enum index_answered index_items_write(struct index_asking *asking);
 enum index_answered index_acks_write(struct index_asking *asking);
 enum index_answered index_inbox_write(struct index_asking *asking);

@@ -136,6 +136,19 @@ static const struct parley_option_help of_inbox[] = {
     ROW_WAIT,
     ROW_END};
 
+static const struct parley_option_help of_items[] = {
+    {"kind", "Only items of these kinds.", "kinds with commas between them, such as claim,handoff",
+     "{\"type\":\"string\",\"pattern\":\"^[a-z]+(,[a-z]+)*$\"}"},
+    {"state", "Which items: open, which are held or wait; or all (open).", "open or all",
+     "{\"enum\":[\"open\",\"all\"]}"},
+    {"bead", "Only items about this bead.", A_TEXT, TEXT},
+    {"thread", "Only messages of this thread.", A_TEXT, TEXT},
+    ROW_LIMIT,
+    ROW_CURSOR,
+    ROW_AFTER,
+    ROW_WAIT,
+    ROW_END};
+
 static const struct parley_option_help of_one[] = {ROW_END};
 
 static bool has_ledger(const struct parley_protocol *protocol) {
@@ -156,6 +169,10 @@ static const char *const agent_alone[] = {"agent", NULL};
 
 static bool has_acks(const struct parley_protocol *protocol) {
     return protocol->index != NULL && protocol->index->acks != NULL;
+}
+
+static bool has_items(const struct parley_protocol *protocol) {
+    return protocol->index != NULL && protocol->index->items != NULL;
 }
 
 const struct index_view index_views[] = {
@@ -218,6 +235,11 @@ const struct index_view index_views[] = {
      .required = agent_alone,
      .statements = index_duties_statements,
      .write = index_inbox_write},
+    {.name = "items",
+     .is_of = has_items,
+     .options = of_items,
+     .statements = index_duties_statements,
+     .write = index_items_write},
     {.name = NULL},
 };
 
@@ -256,6 +278,9 @@ enum index_option index_option_of(const char *name) {
         [INDEX_UNACKED] = "unacked",
         [INDEX_OVERDUE] = "overdue",
         [INDEX_WORDS] = "q",
+        [INDEX_KIND] = "kind",
+        [INDEX_STATE] = "state",
+        [INDEX_BEAD] = "bead",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

@@ -81,8 +81,11 @@ void index_page_rows_begin(struct index_page *page, struct index_page_rows *rows
     sqlite3_bind_int64(statement, 5, page->from.pos);
     if (number == DUTY_PAGE_OF_THREAD) {
         index_bind_text(statement, 6, index_thread_text(parley_protocols[protocol], kept, thread));
-    } else if (number == DUTY_PAGE_RECEIVED) {
+    } else if (number == DUTY_PAGE_RECEIVED || number == DUTY_PAGE_LABELLED) {
         sqlite3_bind_int64(statement, 6, index_key(page->duties.asking->secret, kept));
+    }
+    if (number == DUTY_PAGE_LABELLED) {
+        sqlite3_bind_int64(statement, 7, parley_protocols[protocol]->index->items->relation);
     }
     step(page, rows);
 }
@@ -109,6 +112,7 @@ void index_page_walk(struct index_page *page, struct index_page_rows *one,
             return;
         }
         page->from = at;
+        page->skipped = 0;
         step(page, rows);
         while (one->is_there && one->row.message.at.pos == at.pos) {
             step(page, one); /* names that differ in case have one key */

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include <parley/index.h>
+
 #include "quantity.h"
 #include "query_options.h"
 #include "text.h"
@@ -39,6 +41,34 @@ static bool read_overdue(const char *value, int64_t *out_ms) {
            (quantity_read_duration(value, out_ms) && *out_ms <= OVERDUE_MAX_MS);
 }
 
+/* "claim,handoff": kinds of the question's protocol. */
+static bool read_kinds(const struct index_question *asked, const char *value, uint32_t *out) {
+    const struct parley_index_item_kind *kinds =
+        parley_protocols[asked->protocol]->index->items->kinds;
+    *out = 0;
+    for (const char *at = value;; at++) {
+        const size_t length = strcspn(at, ",");
+        size_t i = 0;
+        while (kinds[i].name != NULL && !parley_bytes_equal(parley_bytes_of(kinds[i].name),
+                                                            (struct parley_bytes){at, length})) {
+            i++;
+        }
+        if (kinds[i].name == NULL) {
+            return false;
+        }
+        *out |= UINT32_C(1) << i;
+        at += length;
+        if (*at == '\0') {
+            return true;
+        }
+    }
+}
+
+static bool read_state(const char *value, bool *out_all) {
+    *out_all = strcmp(value, "all") == 0;
+    return *out_all || strcmp(value, "open") == 0;
+}
+
 bool index_value_set(struct index_question *asked, enum index_option option, const char *value) {
     switch (option) {
     case INDEX_LIMIT:
@@ -55,6 +85,10 @@ bool index_value_set(struct index_question *asked, enum index_option option, con
         return read_choice(value, &asked->open);
     case INDEX_UNACKED:
         return read_choice(value, &asked->unacked);
+    case INDEX_KIND:
+        return read_kinds(asked, value, &asked->kinds);
+    case INDEX_STATE:
+        return read_state(value, &asked->has_all);
     case INDEX_OVERDUE:
         return read_overdue(value, &asked->overdue_ms);
     default:

@@ -37,6 +37,9 @@ enum index_option {
     INDEX_UNACKED,
     INDEX_OVERDUE,
     INDEX_WORDS,
+    INDEX_KIND,
+    INDEX_STATE,
+    INDEX_BEAD,
     INDEX_OPTION_COUNT
 };
 
@@ -60,6 +63,8 @@ struct index_question {
     int64_t now_ms;                         /* Unix time */
     int64_t overdue_ms; /* only what is open for longer than this; negative: any */
     enum index_choice open, unacked;
+    uint32_t kinds;            /* bit I: of items those of kinds[I] of the protocol; 0: all */
+    bool has_all;              /* items that are not open, too */
     struct stream_token after; /* what values[INDEX_AFTER] names, if it is given */
     struct stream_token place; /* of the message, for the view of one */
     size_t limit;

@@ -35,12 +35,13 @@ struct parley_index_relation {
     } effect;
 };
 
-/* What a message has to do with acknowledgements: a set. */
+/* What a message has to do with acknowledgements and items: a set. */
 enum parley_index_part {
     PARLEY_INDEX_ASKS = 1,         /* it asks those whom it names for one */
     PARLEY_INDEX_ACKNOWLEDGES = 2, /* it is one */
     PARLEY_INDEX_URGENT = 4,
-    PARLEY_INDEX_REMINDS = 8, /* the gateway reminds of one: it is no turn of the conversation */
+    PARLEY_INDEX_REMINDS = 8,  /* the gateway reminds of one: it is no turn of the conversation */
+    PARLEY_INDEX_IS_ITEM = 16, /* it is one of parley_index_items */
 };
 
 #define PARLEY_INDEX_GATEWAY "parley"      /* the sender of reminders … */
@@ -70,6 +71,22 @@ struct parley_index_acks {
      * asks for nothing, and its part is PARLEY_INDEX_REMINDS. */
     void (*write_reminder)(const struct parley_reminder *reminder, struct parley_buffer *out);
     const char *bucket; /* the key-value bucket of those that are overdue, for webhooks */
+};
+
+/* Messages by which agents take work, hand it on, or ask for what it needs. They have
+ * PARLEY_INDEX_IS_ITEM. */
+struct parley_index_items {
+    unsigned relation; /* of such a message to the work that it is about: a label */
+    const struct parley_index_item_kind {
+        const char *name; /* "claim": a word; NULL ends them */
+        unsigned type;
+        enum parley_index_role {
+            PARLEY_INDEX_TAKES, /* an agent has the work from then on … */
+            PARLEY_INDEX_HANDS, /* … or once that agent has acknowledged it */
+            PARLEY_INDEX_WAITS, /* it waits for those whom it asks */
+        } role;
+        const char *who; /* the member of an entry that names that agent; NULL: there is none */
+    } * kinds;
 };
 
 struct parley_index_reference {
@@ -122,6 +139,7 @@ struct parley_index_kind {
     const struct parley_index_sessions *sessions;     /* NULL: its threads are not sessions */
     const struct parley_index_evolutions *evolutions; /* NULL: agents do not change their code */
     const struct parley_index_acks *acks;             /* NULL: its messages are not acknowledged */
+    const struct parley_index_items *items;           /* NULL: it has none; else it has acks, too */
     /* Adds the references and the members of a valid message that was read from JSON.  Returns:
      * PARLEY_E_MEMORY. */
     enum parley_status (*read)(struct parley_message *message, struct parley_index_entry *out);

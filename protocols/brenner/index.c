@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* What a Brenner message says of itself, for an index: its subject, the sections of its body that
- * name a message, a bead or an agent, whether it asks for an acknowledgement, and whether it is
- * urgent. */
+ * name a message, a bead or an agent, whether it asks for an acknowledgement, whether it is urgent,
+ * and whether it takes a bead, hands it on, or waits for others. */
 
 #include "brenner.h"
 
@@ -39,6 +39,17 @@ static const struct parley_index_acks acks = {.relation = ACKNOWLEDGES,
                                               .topic = topic_of,
                                               .write_reminder = brenner_write_reminder,
                                               .bucket = "parley_acks"};
+
+static const struct parley_index_item_kind item_kinds[] = {
+    {"claim", BRENNER_CLAIM, PARLEY_INDEX_TAKES, "agent"},
+    {"handoff", BRENNER_HANDOFF, PARLEY_INDEX_HANDS, "to"},
+    {"blocked", BRENNER_BLOCKED, PARLEY_INDEX_WAITS, NULL},
+    {"question", BRENNER_QUESTION, PARLEY_INDEX_WAITS, NULL},
+    {"critique", BRENNER_CRITIQUE, PARLEY_INDEX_WAITS, NULL},
+    {.name = NULL},
+};
+
+static const struct parley_index_items items = {.relation = ITEM, .kinds = item_kinds};
 
 /* A section of a body and what it is in the entry: a member of that name, a reference, or both. */
 static const struct section_row {
@@ -107,6 +118,14 @@ static bool is_reminder(const struct parley_message *message) {
                               PARLEY_BYTES(PARLEY_INDEX_GATEWAY));
 }
 
+static bool is_item(unsigned type) {
+    const struct parley_index_item_kind *kind = item_kinds;
+    while (kind->name != NULL && kind->type != type) {
+        kind++;
+    }
+    return kind->name != NULL;
+}
+
 /* An ACK needs no acknowledgement, even if it asks for one (MB-009). */
 static void set_part(const struct parley_message *message, struct parley_index_entry *out) {
     const struct parley_value *asks = &message->values[BRENNER_ACK_REQUIRED];
@@ -118,6 +137,7 @@ static void set_part(const struct parley_message *message, struct parley_index_e
         out->part = PARLEY_INDEX_ASKS;
     }
     out->part |= is_important(message) ? PARLEY_INDEX_URGENT : 0;
+    out->part |= is_item(message->type) ? PARLEY_INDEX_IS_ITEM : 0;
 }
 
 /* The body's text ends with the body. */
@@ -149,6 +169,16 @@ static enum parley_status add_sections(struct parley_message *message,
     return PARLEY_OK;
 }
 
+/* A thread is of a bead, unless it is a research session or a coordination topic (MB-103). What
+ * names no bead itself is about that one. */
+static void add_bead_of_thread(const struct parley_message *message,
+                               struct parley_index_entry *out) {
+    const struct parley_bytes thread = parley_message_text(message, BRENNER_THREAD_ID);
+    if (!begins_with(thread, "RS-") && !begins_with(thread, "COORD-")) {
+        parley_index_add_reference(out, ITEM, thread);
+    }
+}
+
 static enum parley_status read(struct parley_message *message, struct parley_index_entry *out) {
     const struct parley_bytes markdown = parley_message_text(message, brenner_body_field(message));
     const struct parley_value *ack_required = &message->values[BRENNER_ACK_REQUIRED];
@@ -169,8 +199,11 @@ static enum parley_status read(struct parley_message *message, struct parley_ind
         out->part |= is_pressing(message, &body) ? PARLEY_INDEX_URGENT : 0;
     }
     brenner_body_finish(&body);
+    if (is_item(message->type) && out->reference_count == 0) {
+        add_bead_of_thread(message, out);
+    }
     return status;
 }
 
 const struct parley_index_kind brenner_index = {
-    .relations = relations, .has_words = true, .acks = &acks, .read = read};
+    .relations = relations, .has_words = true, .acks = &acks, .items = &items, .read = read};

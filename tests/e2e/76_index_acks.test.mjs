@@ -129,7 +129,8 @@ describe('acknowledgements', () => {
   it('are in the list of protocols', async () => {
     const { views } = (await get(its.parley, '/v1/protocols/brenner')).json;
     assert.deepEqual(views.slice(3).map(({ address, parameters }) => [address, ...parameters.slice(0, 2)]),
-      [['/v1/brenner/acks', 'thread', 'open'], ['/v1/brenner/inbox', 'agent', 'unacked']]);
+      [['/v1/brenner/acks', 'thread', 'open'], ['/v1/brenner/inbox', 'agent', 'unacked'],
+        ['/v1/brenner/items', 'kind', 'state']]);
   });
 });
 

@@ -229,13 +229,13 @@ static int meant(const struct said *said, int ack) {
     return found;
 }
 
-static int model_acknowledged(const struct said *said, int message, int recipient) {
+static int model_acknowledged(const struct said *said, int message, int recipient, bool is_first) {
     int best = NONE;
     for (int i = 0; i < MESSAGES; i++) {
         const bool is_by =
             recipient != 0 ? said[i].sender == recipient : said[i].sender != said[message].sender;
         if (said[i].kind == ACKS && is_by && meant(said, i) == message &&
-            (best == NONE || said[i].status > said[best].status)) {
+            (best == NONE || (!is_first && said[i].status > said[best].status))) {
             best = i;
         }
     }
@@ -290,7 +290,10 @@ static void compare(const struct said *said, const struct duty_thread *thread, s
             const struct duty_ack *ack = duty_acknowledged(thread, (size_t)i, name);
             const struct duty_message *answer = duty_answered(thread, (size_t)i, name);
             assert_int_equal(ack != NULL ? number_of(&ack->at) : NONE,
-                             model_acknowledged(said, i, who));
+                             model_acknowledged(said, i, who, false));
+            const struct duty_ack *first = duty_first_ack(thread, (size_t)i, name);
+            assert_int_equal(first != NULL ? number_of(&first->at) : NONE,
+                             model_acknowledged(said, i, who, true));
             assert_int_equal(answer != NULL ? number_of(&answer->at) : NONE,
                              model_answered(said, i, who));
             found[0] += ack != NULL;

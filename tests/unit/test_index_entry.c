@@ -100,6 +100,22 @@ static const struct wanted {
     {"brenner", "question", NULL,
      "{\"subject\":\"QUESTION: Which rubric applies to meta-analyses?\",\"ack_required\":true,"
      "\"urgency\":\"Soon\"}"},
+    {"brenner", NULL,
+     "{\"subject\":\"QUESTION: x\",\"thread_id\":\"bot-5so.1\",\"body_md\":\"## Question\\nWhy?\"}",
+     "item bot-5so.1, {\"subject\":\"QUESTION: x\"}"},
+    {"brenner", NULL,
+     "{\"subject\":\"CRITIQUE: x\",\"thread_id\":\"bot-5so.1\",\"body_md\":\"## "
+     "Target\\nA2\\n\\n## "
+     "Attack\\nNo\"}",
+     "item bot-5so.1, {\"subject\":\"CRITIQUE: x\",\"target\":\"A2\"}"},
+    {"brenner", NULL,
+     "{\"subject\":\"QUESTION: x\",\"thread_id\":\"COORD-ice\",\"body_md\":\"## Question\\nWhy?\"}",
+     "{\"subject\":\"QUESTION: x\"}"},
+    {"brenner", NULL,
+     "{\"subject\":\"BLOCKED: x\",\"thread_id\":\"bot-5so.1\",\"body_md\":\"## "
+     "Item\\nbot-2\\n\\n## "
+     "Blocker\\nx\"}",
+     "item bot-2, {\"subject\":\"BLOCKED: x\",\"item\":\"bot-2\"}"},
     {"brenner", "info", NULL, "{\"subject\":\"INFO: The mail server restarts at 02:00 UTC\"}"},
 };
 
@@ -219,9 +235,10 @@ static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void *
          PARLEY_INDEX_ASKS | PARLEY_INDEX_URGENT},
         {"ACK", "# A\\n\\n## Status\\nReceived", ",\"ack_required\":true",
          PARLEY_INDEX_ACKNOWLEDGES},
-        {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nSoon", "", 0},
+        {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nSoon", "",
+         PARLEY_INDEX_IS_ITEM},
         {"QUESTION", "# Q\\n\\n## Question\\nWhy?\\n\\n## Urgency\\nBlocking", "",
-         PARLEY_INDEX_URGENT},
+         PARLEY_INDEX_URGENT | PARLEY_INDEX_IS_ITEM},
         {"INFO", "x", ",\"from\":\"parley\",\"id\":\"remind:x\"", PARLEY_INDEX_REMINDS},
         {"INFO", "x", ",\"from\":\"parley\",\"id\":\"x\"", 0},
         {"INFO", "x", ",\"from\":\"Ann\",\"id\":\"remind:x\",\"ack_required\":true",
@@ -229,7 +246,11 @@ static void test_an_entry_says_whether_it_asks_acknowledges_and_is_urgent(void *
         {"ACK", "# A\\n\\n## Status\\nReceived", ",\"from\":\"parley\",\"id\":\"remind:x\"",
          PARLEY_INDEX_ACKNOWLEDGES},
         {"CRITIQUE", "# C\\n\\n## Target\\nA2\\n\\n## Attack\\nNo\\n\\n## Severity\\nCritical", "",
-         PARLEY_INDEX_URGENT},
+         PARLEY_INDEX_URGENT | PARLEY_INDEX_IS_ITEM},
+        {"CLAIM", "# C\\n\\n## Item\\nx\\n\\n## Agent\\nAnn", "", PARLEY_INDEX_IS_ITEM},
+        {"HANDOFF", "# H\\n\\n## Item\\nx\\n\\n## From\\nAnn\\n\\n## To\\nBob",
+         ",\"ack_required\":true", PARLEY_INDEX_ASKS | PARLEY_INDEX_IS_ITEM},
+        {"BLOCKED", "# B\\n\\n## Item\\nx\\n\\n## Blocker\\ny", "", PARLEY_INDEX_IS_ITEM},
     };
     (void)state;
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {

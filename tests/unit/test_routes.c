@@ -905,6 +905,7 @@ static void test_an_address_goes_to_whoever_serves_it(void **state) {
         {"GET", "/v1/supervisor/evolutions", 0, "view evolutions supervisor"},
         {"GET", "/v1/brenner/acks", 0, "view acks brenner"},
         {"GET", "/v1/brenner/inbox", 0, "view inbox brenner"},
+        {"GET", "/v1/brenner/items", 0, "view items brenner"},
         {"GET", "/v1/trace", 0, "view trace all"},
         {"POST", "/v1/vlp/validate", 0, "validate vlp"},
         {"POST", "/v1/vlp/convert", 0, "convert vlp"},

@@ -88,4 +88,4 @@ extern const struct operation operation_index, operation_script, operation_style
     operation_problem_list, operation_problem, operation_rule_list, operation_rule,
     operation_whoami, operation_resource, operation_livez, operation_readyz, operation_metrics,
     operation_openapi, operation_asyncapi, operation_guide;
-extern const struct operation operation_artifact, operation_compiled;
+extern const struct operation operation_artifact, operation_compiled, operation_items;

@@ -275,6 +275,13 @@ const struct operation operation_inbox =
          "agent's only.",
          "A page of messages.", "InboxList", "InboxLine");
 
+const struct operation operation_items =
+    VIEW("items", "items", "Who holds which work, and what waits for whom",
+         "Claims, handoffs, blockers, questions and critiques, an item for each of those whom one "
+         "asks, in the order in which the messages were stored: those that are held or wait, or "
+         "with `state=all` the others, too.",
+         "A page of items.", "ItemList", "ItemLine");
+
 /* Of a list that can be followed. */
 #define FOLLOWED(events)                                                                           \
     {"application/x-ndjson", events}, {                                                            \
