@@ -21,7 +21,7 @@ enum index_duty_statement {
     DUTY_TARGETS_OF,
     DUTY_MESSAGE_AT,
     DUTY_RECEIVERS_OF,
-    DUTY_PAGE,           /* that have a part in acknowledgements */
+    DUTY_PAGE,           /* that have a part: enum parley_index_part */
     DUTY_PAGE_OF_THREAD, /* in the thread ?6 */
     DUTY_PAGE_RECEIVED,  /* that name the receiver with the key ?6 */
     DUTY_PAGE_LABELLED,  /* that refer to the label with the key ?6 by the relation ?7 */
