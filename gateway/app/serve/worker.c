@@ -316,6 +316,20 @@ static enum parley_status create_tasks(struct worker *worker) {
     return worker->options.keeps_facts ? worker_tasks_create(&worker->tasks, &options) : PARLEY_OK;
 }
 
+static enum parley_status create_readers(struct worker *worker) {
+    struct gateway *gateway = &worker->services.gateway;
+    PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
+                              gateway->schemas, gateway->configuration, &worker->services.streams));
+    streams_tell(worker->services.streams, worker->options.moments);
+    PARLEY_TRY(follows_create(gateway->reactor, gateway->guard, gateway->configuration,
+                              &worker->services.follows));
+    const struct agents_follows following = {.follows = worker->services.follows,
+                                             .watches = worker->options.agent_watches};
+    return agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
+                         gateway->configuration->channels, &worker->services.checkpoints,
+                         &following, &worker->services.agents);
+}
+
 static enum parley_status build(struct worker *worker) {
     struct gateway *gateway = &worker->services.gateway;
     PARLEY_TRY(reactor_create(&gateway->reactor));
@@ -344,16 +358,7 @@ static enum parley_status build(struct worker *worker) {
     PARLEY_TRY(worker_halts_create(&worker->halts, &halts));
     PARLEY_TRY(replies_create(gateway->reactor, gateway->jetstream, gateway->schemas,
                               gateway->configuration->channels, &gateway->replies));
-    PARLEY_TRY(streams_create(gateway->reactor, gateway->jetstream, gateway->guard,
-                              gateway->schemas, gateway->configuration, &worker->services.streams));
-    streams_tell(worker->services.streams, worker->options.moments);
-    PARLEY_TRY(follows_create(gateway->reactor, gateway->guard, gateway->configuration,
-                              &worker->services.follows));
-    const struct agents_follows following = {.follows = worker->services.follows,
-                                             .watches = worker->options.agent_watches};
-    PARLEY_TRY(agents_create(gateway->reactor, gateway->jetstream, gateway->schemas,
-                             gateway->configuration->channels, &worker->services.checkpoints,
-                             &following, &worker->services.agents));
+    PARLEY_TRY(create_readers(worker));
     worker->services.checkpoints = (struct checkpoints){.configuration = gateway->configuration,
                                                         .schemas = gateway->schemas,
                                                         .reactor = gateway->reactor,
