@@ -32,6 +32,12 @@ static struct brenner_container container_of(struct parley_bytes opener) {
 
 /* ---- lines ---- */
 
+size_t brenner_first_line(struct parley_bytes body) {
+    static const char mark[] = {'\xEF', '\xBB', '\xBF'};
+    const bool has_mark = body.length >= sizeof mark && memcmp(body.data, mark, sizeof mark) == 0;
+    return has_mark ? sizeof mark : 0;
+}
+
 /* A list that begins with another number than 1 does not end a paragraph before it. */
 static bool can_begin_anywhere(char marker, size_t length) {
     return marker == '1' ? length == 2 : strchr(">-+*", marker) != NULL;
@@ -121,6 +127,7 @@ struct brenner_content brenner_content_of(struct parley_bytes body, size_t start
     while (line > 0 && !is_line_end(body.data[line - 1])) {
         line--;
     }
+    line = line > 0 ? line : brenner_first_line(body);
     size_t fence = line;
     while (fence < start && body.data[fence] != '`' && body.data[fence] != '~') {
         fence++;

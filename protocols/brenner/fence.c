@@ -126,6 +126,7 @@ static bool find_end(struct parley_bytes body, size_t *from, struct brenner_fenc
 
 bool brenner_fence_next(struct parley_bytes body, size_t from, struct brenner_fence *out) {
     struct brenner_container container;
+    from = from > 0 ? from : brenner_first_line(body);
     while (from < body.length) {
         const struct line line = first_line_at(body, from, &container);
         from = line.next;

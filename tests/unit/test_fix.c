@@ -153,8 +153,9 @@ static const struct {
     {"brenner", BRENNER("DELTA[gpt]: x", "a\\n:::delta x\\n" ADD_OF(HYPOTHESIS) "\\n:::\\nb"),
      BRENNER("DELTA[gpt]: x", "a\\n```delta x\\n" ADD_OF(HYPOTHESIS) "\\n```\\nb")},
     {"brenner",
-     BRENNER("DELTA[gpt]: x", "> a\\n> - ````delta x\\r\\n>   " ADD_OF(
-                                  "[" HYPOTHESIS ",\\r\\n>   " HYPOTHESIS "]") "\\r\\n>   ````\\nb"),
+     BRENNER("DELTA[gpt]: x",
+             "> a\\n> - ````delta x\\r\\n>   " ADD_OF("[" HYPOTHESIS ",\\r\\n>   " HYPOTHESIS
+                                                      "]") "\\r\\n>   ````\\nb"),
      BRENNER("DELTA[gpt]: x",
              "> a\\n> - ````delta x\\r\\n>   " ADD_OF(
                  HYPOTHESIS) "\\r\\n>   ````\\r\\n>\\r\\n>   "
@@ -167,6 +168,15 @@ static const struct {
                                   HYPOTHESIS) "\\n   :::"),
      BRENNER("DELTA[gpt]: x", "> :::delta\\n> old\\n> :::\\n\\n1. a\\n\\n   ```delta\\n   " ADD_OF(
                                   HYPOTHESIS) "\\n   ```")},
+    {"brenner", BRENNER("DELTA[gpt]: x", "\\ufeff:::delta\\n" ADD_OF(HYPOTHESIS) "\\n:::"),
+     BRENNER("DELTA[gpt]: x", "\\ufeff```delta\\n" ADD_OF(HYPOTHESIS) "\\n```")},
+    {"brenner",
+     BRENNER("DELTA[gpt]: x",
+             "\\ufeff  > ```delta\\n> " ADD_OF("[" HYPOTHESIS "," HYPOTHESIS "]") "\\n> ```"),
+     BRENNER(
+         "DELTA[gpt]: x",
+         "\\ufeff  > ```delta\\n> " ADD_OF(
+             HYPOTHESIS) "\\n  > ```\\n  >\\n  > ```delta\\n  > " ADD_OF(HYPOTHESIS) "\\n> ```")},
     {"brenner", BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n- > will action\\n"),
      BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n- > Will Action\\n")},
     {"brenner",
