@@ -11,7 +11,8 @@ enum { WIDTH_MIN = 3, INDENT_MAX = 3 };
 /* One line: what begins it, after what its container puts there and at most three spaces. */
 struct line {
     size_t start, end, next; /* `end` without the line's end */
-    size_t run_start, run;   /* of one of the characters of fences; run 0: none */
+    size_t indent;           /* spaces before … */
+    size_t run_start, run;   /* … one of the characters of fences; run 0: none */
     bool is_inside;          /* the container */
 };
 
@@ -21,8 +22,9 @@ static struct parley_bytes bytes_of(struct parley_bytes body, const struct line 
 
 /* Reads the rest of a line, from `at` on. */
 static void read_run(struct parley_bytes body, struct line *line, size_t at) {
-    const size_t indent_max = at + INDENT_MAX;
-    while (at < line->end && at < indent_max && body.data[at] == ' ') {
+    line->indent = 0;
+    while (at < line->end && line->indent < INDENT_MAX && body.data[at] == ' ') {
+        line->indent++;
         at++;
     }
     line->run_start = at;
@@ -105,14 +107,24 @@ static bool is_html(struct parley_bytes body, const struct line *line) {
     return line->run_start < line->end && body.data[line->run_start] == '<';
 }
 
+/* Whether the fence, which is indented so far, may be in an item that has begun before: then it
+ * ends with this line. */
+static bool may_end(struct parley_bytes body, const struct line *line, size_t indent) {
+    return line->indent < indent && !is_blank(body, line->run_start, line->end);
+}
+
 /* Finds the line that closes a fence.  Returns: false: there is none, and *from is the line after
  * its container, or the end. */
-static bool find_end(struct parley_bytes body, size_t *from, struct brenner_fence *fence) {
+static bool find_end(struct parley_bytes body, size_t *from, size_t indent,
+                     struct brenner_fence *fence) {
     const bool is_contained = fence->container.has_quote || fence->container.has_item;
     for (struct line line; *from < body.length; *from = line.next) {
         line = inner_line_at(body, *from, &fence->container);
         if (is_contained && !line.is_inside) {
             return false;
+        }
+        if (may_end(body, &line, indent)) {
+            break;
         }
         if (closes(body, &line, fence)) {
             fence->end = line.run_start;
@@ -121,6 +133,7 @@ static bool find_end(struct parley_bytes body, size_t *from, struct brenner_fenc
             return true;
         }
     }
+    *from = body.length;
     return false;
 }
 
@@ -137,7 +150,7 @@ bool brenner_fence_next(struct parley_bytes body, size_t from, struct brenner_fe
                                           .start = line.run_start,
                                           .info = line.run_start + line.run,
                                           .content = line.next};
-            if (find_end(body, &from, out)) {
+            if (find_end(body, &from, line.indent, out)) {
                 return true;
             }
         } else if (is_html(body, &line) || may_open(body, &line)) {

@@ -274,6 +274,7 @@ static const struct {
     {"brenner", BRENNER("DELTA[gpt]: x", "-     :::delta\\n      {}\\n      :::"), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "<pre>\\n> :::delta\\n> {}\\n> :::"), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "> ```\\n> :::delta\\n> {}\\n> :::\\n> ```"), NULL},
+    {"brenner", BRENNER("DELTA[gpt]: x", "- a\\n\\n  ```\\n```\\n:::delta\\n{}\\n:::"), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "2. ```\\n   ```\\n:::delta\\n{}\\n:::"), NULL},
     {"brenner", BRENNER("DELTA[gpt]: x", "> ```delta\\n> {,\\u0000}\\n> ```"), NULL},
     {"brenner", BRENNER("ACK: x", "## Message ID\\n1\\n## Status\\n> receivd"),
