@@ -15,7 +15,7 @@
 enum {
     READ_AGAIN_MS = 10 * 60 * 1000,
     READING_MAX_MS = 10000,
-    IDLE_MS = 60000,
+    IDLE_MS = 10000, /* a client that comes back after a break finds the table */
 };
 
 struct agent_watch {

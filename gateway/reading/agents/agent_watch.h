@@ -3,7 +3,7 @@
 
 /* Lists of agents that are followed. While any reader follows the agents of a protocol, one reactor
  * of the process reads what is stored of them into a table (agent_table.h), and all readers follow
- * that. When none has followed for a minute, it reads no more, and forgets them. */
+ * that. When none has followed for ten seconds, it reads no more, and forgets them. */
 
 #include "agent_query.h"
 #include "channel.h"

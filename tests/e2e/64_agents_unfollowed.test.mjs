@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What is read for lists of agents that are followed is read no more a minute after the last reader has left.
+// What is read for lists of agents that are followed is read no more ten seconds after the last reader has left.
 
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
