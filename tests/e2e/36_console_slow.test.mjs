@@ -227,7 +227,7 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
       await route.fulfill({ response, json });
     });
     const page = await openPage(context, its.parley, 'work');
-    await rowOf(page, /lost.case claimed .* bors lost/).waitFor();
+    await rowOf(page, /lost.case claimed bors lost/).waitFor();
     await rowOf(page, /^bors lost .* 1: lost.case/).getByRole('link', { name: '1: lost.case' }).click();
     await page.getByText('1 tasks, 0 chosen').waitFor();
     assertNoFaults(page);

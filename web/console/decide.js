@@ -7,7 +7,7 @@ import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, useQuery, useT
 import { Ring, Stream } from './stream.js';
 
 const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
-const REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
+const WORDS_MAX = 1000, REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
 const NAME = 'parley-name';
 
 // The name under which this person decides is kept for the next decision.
@@ -43,6 +43,9 @@ function Halts({ protocol, may }) {
   </section>`;
 }
 
+// What it says, if that is text.
+const wordsOf = (data) => [data?.content, data?.content?.text, data?.body_md].find((text) => typeof text === 'string')?.slice(0, WORDS_MAX);
+
 // Who sent it and its id: the message as people know it.
 const senderOf = (data) => [data?.sender, data?.from].find((name) => typeof name === 'string');
 const nameOf = ({ event, message }) => `${senderOf(event.data) ?? 'a message'}: ${event.id ?? message}`;
@@ -59,7 +62,8 @@ function Reviews({ protocol, may }) {
     ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for a review.' : 'Loading …'}</p>`}
     <ul class="cards">${items.map((item) => html`<li key=${item.message}>
       <p><strong>${nameOf(item)}</strong> <span class="quiet">${item.event.type}, <${When} time=${item.at} /></span></p>
-      <${Json} value=${item.event.data ?? item.event} />
+      <p>${wordsOf(item.event.data)}</p>
+      <details><summary>The whole message</summary><${Json} value=${item.event.data ?? item.event} /></details>
       ${may('review') && html`<div class="actions">
         <button type="button" class="main" onClick=${() => ask({ item, decision: 'approve', verb: 'Approve' })}>Approve</button>
         <button type="button" onClick=${() => ask({ item, decision: 'reject', verb: 'Reject' })}>Reject</button></div>`}</li>`)}</ul>
@@ -213,12 +217,23 @@ function Quarantine({ protocols }) {
   </section>`;
 }
 
+// The address names the page, so that a place on it is no link.
+function goTo(id) {
+  const heading = document.getElementById(id);
+  heading.tabIndex = -1;
+  heading.focus();
+  heading.scrollIntoView();
+}
+
 export default function Decide() {
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
   const may = useMay();
   const halting = protocols.filter(({ name, links }) => links.halts && may('read', name));
   const reviewed = protocols.filter(({ name, links }) => links.reviews && (may('read', name) || may('review')));
+  const parts = [[halting.length, 'halts', 'Halts'], [reviewed.length, 'reviews', 'Reviews'], [may('admin'), 'refused', 'Refused messages']];
   return html`<h1>Decide</h1><${Failure} error=${error} />
+    <p class="actions" role="group" aria-label="On this page">${parts.filter(([isThere]) => isThere).map(([, id, title]) => html`
+      <button type="button" class="small" onClick=${() => goTo(id)}>${title}</button>`)}</p>
     ${halting.map((protocol) => html`<${Halts} protocol=${protocol} may=${may} />`)}
     ${reviewed.map((protocol) => html`<${Reviews} protocol=${protocol} may=${may} />`)}
     ${reviewed.map((protocol) => html`<${Lately} protocol=${protocol} mayHalts=${may('read', protocol.name)} />`)}

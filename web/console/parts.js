@@ -87,6 +87,9 @@ export function useMay() {
   return may;
 }
 
+// The address of a protocol's view by this name, if its server has one.
+export const viewOf = (protocol, view) => protocol.views?.find(({ name }) => name === view)?.address;
+
 // ---- pieces ----
 
 // A sentence of the API, in which code is between backquotes.

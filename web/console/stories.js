@@ -4,7 +4,7 @@
 
 import { html } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, When, Words } from './parts.js';
+import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
 const LIMIT = 1000;
 
@@ -28,8 +28,6 @@ function Message({ node, depth }) {
     <${Json} value=${event.data ?? event} /></details>
     ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.id} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
 }
-
-const viewOf = (protocol, view) => protocol.views?.find(({ name }) => name === view)?.address;
 
 function Conversation({ protocol, thread }) {
   const { value: events, error } = useAnswer(

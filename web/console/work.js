@@ -3,9 +3,13 @@
 
 import { html, useState } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useMay, useQuery, When, Words } from './parts.js';
+import { useList } from './follow.js';
+import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
-const MANY_MAX = 500, EVERY_MS = 3000, HOLDERS_MAX = 64, HELD_SHOWN = 3;
+const MANY_MAX = 500, EVERY_MS = 3000, HOLDERS_MAX = 64, HELD_SHOWN = 3, ACKS_MAX = 100, ACKS_EVERY_MS = 15_000;
+// The newest first, as the server lists them: by the place of the request in its stream.
+const byAge = (a, b) => (b.seq?.request ?? 0) - (a.seq?.request ?? 0) || Date.parse(b.requested_at) - Date.parse(a.requested_at);
+const LISTING = { max: MANY_MAX, every: EVERY_MS, order: byAge };
 const RANK = ['lost', 'late', 'alive']; // who needs a look, first
 const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
 const IS_OPEN = { requested: true, claimed: true };
@@ -56,7 +60,7 @@ function Holder({ task, states }) {
 }
 
 function Story({ path, task, mayAct, onAct, onClose }) {
-  const { value, error } = useAnswer((signal) => json(`${path}/${task.id}`, { signal }), [task.id, task.state, task.attempt], EVERY_MS);
+  const { value, error } = useAnswer((signal) => json(`${path}/${task.id}`, { signal }), [JSON.stringify(task)]);
   return html`<section class="details" aria-label="Task">
     <header><h2>${task.task}</h2><button type="button" class="small" onClick=${onClose}>Close</button></header>
     <div class="actions">${Object.entries(ACTIONS).filter(([, { applies }]) => mayAct && applies(task)).map(([name, { label }]) =>
@@ -76,9 +80,8 @@ function Tasks({ protocol, mayAct, states }) {
   const [question, ask_] = useState(null);
   const [outcome, tell] = useState(null);
   const path = protocol.links.tasks;
-  const { value, error, reload } = useAnswer(
-    (signal) => json(path + query({ state, domain, holder, from, limit: MANY_MAX }), { signal }), [path, state, domain, holder, from], EVERY_MS);
-  const items = value?.items ?? [];
+  const { items: known, hasMore, isFollowed, error, reload } = useList(path, { state, domain, holder, from }, LISTING);
+  const items = known ?? [];
   const selected = items.find(({ id }) => id === shown);
   const marked = items.filter(({ id }) => chosen.has(id));
   const toggle = (id) => {
@@ -101,22 +104,24 @@ function Tasks({ protocol, mayAct, states }) {
         const those = marked.filter(applies);
         return html`<button type="button" disabled=${those.length === 0} onClick=${() => begin(name, those)}>${label} ${those.length || ''}</button>`;
       })}
-      <span class="quiet" role="status">${outcome ?? `${items.length}${value?.next || value?.more ? ' and more' : ''} tasks, ${marked.length} chosen`}</span>
+      <span class="quiet"><span class=${`dot ${isFollowed ? 'open' : ''}`}></span> ${isFollowed ? 'Kept current' : `Asked for every ${EVERY_MS / 1000} s`}</span>
+      <span class="quiet" role="status">${outcome ?? `${items.length}${hasMore ? ' and more' : ''} tasks, ${marked.length} chosen`}</span>
     </div>
     <div class="split">
     ${items.length === 0
-      ? html`<p class="empty">${value ? 'No task matches.' : 'Loading …'} <a href="#try?protocol=${protocol.name}">Send one</a></p>`
+      ? html`<p class="empty">${known ? 'No task matches.' : 'Loading …'} <a href="#try?protocol=${protocol.name}">Send one</a></p>`
       : html`<div class="scroll" tabindex="0"><table>
       <thead><tr><th><input type="checkbox" aria-label="Choose all" checked=${marked.length === items.length}
         onChange=${(event) => choose(new Set(event.target.checked ? items.map(({ id }) => id) : []))} /></th>
-        <th>Task</th><th>State</th><th>Priority</th><th>From</th><th>Holder</th><th>Attempt</th><th>Held until</th><th>Deadline</th><th>Progress</th></tr></thead>
+        <th>Task</th><th>State</th><th>Holder</th><th>Held since</th><th>Held until</th><th>Deadline</th><th>Progress</th><th>From</th><th>Priority</th><th>Attempt</th></tr></thead>
       <tbody>${items.map((task) => html`<tr key=${task.id} class=${task.id === shown ? 'selected' : ''}>
         <td><input type="checkbox" aria-label=${`Choose ${task.task} ${task.id}`} checked=${chosen.has(task.id)} onChange=${() => toggle(task.id)} /></td>
         <td><button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button></td>
         <td><${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//></td>
-        <td>${task.priority}</td><td>${task.from}</td><td><${Holder} task=${task} states=${states} /></td><td>${task.attempt}</td>
+        <td><${Holder} task=${task} states=${states} /></td><td><${When} time=${task.holder && task.claimed_at} /></td>
         <td>${task.holder && !task.until && IS_OPEN[task.state] ? 'no limit' : html`<${When} time=${task.until} />`}</td><td><${Deadline} task=${task} /></td>
-        <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td></tr>`)}</tbody>
+        <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td>
+        <td>${task.from}</td><td>${task.priority}</td><td>${task.attempt}</td></tr>`)}</tbody>
     </table></div>`}
     ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} onClose=${() => change({ shown: '' })} />`}
     </div>
@@ -198,19 +203,39 @@ function Agents({ protocol, answer }) {
   </section>`;
 }
 
+// ---- acknowledgements ----
+
+// Which messages wait for an acknowledgement, and whose. The index has them, a second or so late.
+function Acknowledgements({ protocol, address }) {
+  const { value, error } = useAnswer((signal) => json(address + query({ open: true, limit: ACKS_MAX }), { signal }), [address], ACKS_EVERY_MS);
+  const items = value?.items ?? [];
+  const isOff = error?.body?.type === '/problems/no-index';
+  return html`<section aria-labelledby=${`acks-${protocol.name}`}><h2 id=${`acks-${protocol.name}`}>What waits for an acknowledgement in ${protocol.title}</h2>
+    ${isOff ? html`<p class="empty">It is known where the server runs with <code>--index on</code>.</p>` : html`<${Failure} error=${error} />`}
+    ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for an acknowledgement.' : 'Loading …'}</p>`}
+    ${items.length > 0 && html`<div class="scroll" tabindex="0"><table><thead><tr><th>Of whom</th><th>Message</th><th>From</th><th>Since</th><th>Subject</th></tr></thead>
+      <tbody>${items.map((one) => html`<tr key=${`${one.message} ${one.recipient}`}><td>${one.recipient ?? 'anyone'}</td>
+        <td><a href=${`#stories${query({ id: one.id })}`}>${one.type.split('.').slice(1).join('.')}</a>
+          ${one.overdue && html` <${Chip} kind="error">overdue<//>`}${one.urgent && html` <${Chip} kind="warning">urgent<//>`}${one.answered && html` <${Chip}>answered<//>`}</td>
+        <td>${one.sender}</td><td><${When} time=${one.time} /></td><td class="wraps">${one.members?.subject}</td></tr>`)}</tbody></table></div>
+      ${value.next && html`<p class="quiet">These are the first ${items.length}.</p>`}`}
+  </section>`;
+}
+
 // The agents of a protocol, and its tasks, which show whose holder is lost.
 function Of({ protocol, may }) {
   const { agents, tasks } = protocol.links;
   const answer = useAnswer(async (signal) => (agents ? json(agents + query({ limit: 1000 }), { signal }) : { items: [] }), [agents], EVERY_MS);
   const states = new Map((answer.value?.items ?? []).map(({ agent, state }) => [agent, state]));
   return html`${tasks && html`<${Tasks} protocol=${protocol} mayAct=${may('send', protocol.name)} states=${states} />`}
-    ${agents && html`<${Agents} protocol=${protocol} answer=${answer} />`}`;
+    ${agents && html`<${Agents} protocol=${protocol} answer=${answer} />`}
+    ${viewOf(protocol, 'acks') && html`<${Acknowledgements} protocol=${protocol} address=${viewOf(protocol, 'acks')} />`}`;
 }
 
 export default function Work() {
   const { value: protocols = [], error } = useAnswer(getProtocols, []);
   const may = useMay();
-  const read = protocols.filter(({ name, links }) => may('read', name) && (links.tasks || links.agents));
+  const read = protocols.filter((protocol) => may('read', protocol.name) && (protocol.links.tasks || protocol.links.agents || viewOf(protocol, 'acks')));
   return html`<h1>Work</h1><${Failure} error=${error} />
     ${read.map((protocol) => html`<${Of} key=${protocol.name} protocol=${protocol} may=${may} />`)}`;
 }

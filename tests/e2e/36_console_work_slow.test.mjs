@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+// The console's Work: its tasks are followed by one response, which goes on after a lost connection, and
+// asked for where that cannot be; and what waits for an acknowledgement.
+
+import assert from 'node:assert/strict';
+import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
+import { assertNoFaults, findings, inBrowser, openPage, useBrowser } from './lib/console.mjs';
+import { get, post } from './lib/http.mjs';
+import { startNats } from './lib/nats.mjs';
+import { parleyFor, useParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
+import { sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { assertAccepted } from './lib/vlp.mjs';
+
+const TASKS = '/v1/roundtable/tasks';
+const FOLLOWED = 'Kept current', ASKED = 'Asked for every 3 s';
+
+const rowOf = (page, text) => page.getByRole('row', { name: text });
+async function requested(server, name) {
+  const task = taskRequest(name);
+  assertAccepted(await sendTask(server, task));
+  return task;
+}
+
+// What the page asks of the list of tasks: 'follow' and 'list'.
+function watch(page) {
+  const asked = [];
+  page.on('request', (request) => {
+    const { pathname, searchParams } = new URL(request.url());
+    if (pathname === TASKS && !searchParams.has('holder')) asked.push(searchParams.has('follow') ? 'follow' : 'list');
+  });
+  return asked;
+}
+
+describe('Work', { concurrency: false, ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+
+  it('asks for the tasks once, follows them by one response, and shows each change', async (t) => {
+    const first = await requested(its.parley, 'follow.first');
+    const page = await openPage(await browser.context(t), its.parley);
+    const asked = watch(page);
+    await page.getByRole('link', { name: 'Work', exact: true }).first().click();
+    await page.getByText(FOLLOWED).waitFor();
+    assertAccepted(await sendTask(its.parley, taskClaimed(first.id, { from: 'galahad' })));
+    await rowOf(page, /follow.first claimed galahad/).waitFor();
+    await requested(its.parley, 'follow.second');
+    await rowOf(page, /follow.second requested/).waitFor();
+    assertAccepted(await sendTask(its.parley, taskResult(first.id, { from: 'galahad' })));
+    await rowOf(page, /follow.first completed galahad/).waitFor();
+    // The newest first, as the list has them.
+    const { items } = (await get(its.parley, TASKS)).json;
+    assert.deepEqual(await page.locator('[aria-labelledby=tasks] tbody button').allTextContents(), items.map(({ task }) => task));
+    await page.waitForTimeout(7000); // in which it would have asked twice
+    assert.deepEqual(asked, ['list', 'follow']);
+    assertNoFaults(page);
+  });
+
+  it('follows what its filters choose, and lets go what they choose no more', async (t) => {
+    const task = await requested(its.parley, 'filtered.one');
+    const page = await browser.open(t, its.parley, 'work?domain=filtered&state=requested');
+    await rowOf(page, /filtered.one/).waitFor();
+    await page.getByText(FOLLOWED).waitFor();
+    assertAccepted(await sendTask(its.parley, taskClaimed(task.id, { from: 'bors' })));
+    await rowOf(page, /filtered.one/).waitFor({ state: 'detached' });
+    await page.getByText('No task matches.').waitFor();
+    assertNoFaults(page);
+  });
+
+  const problem = (status, type) => (route) =>
+    route.fulfill({ status, contentType: 'application/problem+json', body: JSON.stringify({ type: `/problems/${type}`, title: type, status, detail: type }) });
+  for (const [what, answer] of [
+    ['has too many readers', problem(429, 'too-many-streams')],
+    ['is overloaded', problem(503, 'overloaded')],
+    ['knows no such option', problem(400, 'bad-request')],
+    ['answers with the list all the same, as JSON', (route) => route.fulfill({ contentType: 'application/json', body: '{"items":[]}' })],
+    ['answers with the list all the same, as lines', (route) => route.fulfill({ contentType: 'application/x-ndjson', body: '{"id":"one"}\n' })],
+  ]) {
+    it(`asks again and again where the server ${what}`, async (t) => {
+      const context = await browser.context(t);
+      await context.route(`**${TASKS}?*follow=true*`, answer);
+      const page = await openPage(context, its.parley, 'work?domain=fallback');
+      await page.getByText(ASKED).waitFor();
+      const task = await requested(its.parley, 'fallback.one');
+      await rowOf(page, new RegExp('fallback.one requested')).first().waitFor();
+      assertAccepted(await sendTask(its.parley, taskClaimed(task.id, { from: 'bors' })));
+      await rowOf(page, /fallback.one claimed bors/).first().waitFor();
+      assert.equal(await page.getByText(FOLLOWED).count(), 0);
+      assertNoFaults(page);
+    });
+  }
+
+  it('follows again once it may', async (t) => {
+    const context = await browser.context(t);
+    let refusals = 0;
+    await context.route(`**${TASKS}?*follow=true*`, (route) => (refusals++ < 2 ? problem(429, 'too-many-streams')(route) : route.continue()));
+    const page = await openPage(context, its.parley, 'work');
+    await page.getByText(FOLLOWED).waitFor();
+    assert.ok(refusals > 2);
+    assertNoFaults(page);
+  });
+});
+
+describe('Work, whose connection is lost', { ...inBrowser }, () => {
+  const browser = useBrowser();
+
+  it('shows what changed meanwhile, with another gateway too, and nothing twice', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const other = await parleyFor(t, { nats: nats.url });
+    let shown = await parleyFor(t, { nats: nats.url });
+    const task = await requested(other, 'lost.one');
+    const page = await browser.open(t, shown, 'work');
+    await rowOf(page, /lost.one requested/).waitFor();
+    await page.getByText(FOLLOWED).waitFor();
+    const { port } = shown;
+    await shown.stop();
+    await page.getByText(ASKED).waitFor();
+    assertAccepted(await sendTask(other, taskClaimed(task.id, { from: 'bors' })));
+    await requested(other, 'lost.two');
+    shown = await parleyFor(t, { nats: nats.url, listen: `127.0.0.1:${port}` });
+    await page.getByText(FOLLOWED).waitFor();
+    await rowOf(page, /lost.one claimed bors/).waitFor();
+    await rowOf(page, /lost.two requested/).waitFor();
+    // A hidden tab has no connection, and goes on from its token.
+    const setHidden = (isHidden) => page.evaluate((value) => {
+      Object.defineProperty(document, 'hidden', { value, configurable: true });
+      document.dispatchEvent(new Event('visibilitychange'));
+    }, isHidden);
+    await setHidden(true);
+    await until('it has no reader', async () => !/parley_stream_readers [1-9]/.test((await get(shown, '/metrics')).text));
+    assertAccepted(await sendTask(other, taskResult(task.id, { from: 'bors' })));
+    await setHidden(false);
+    await rowOf(page, /lost.one completed bors/).waitFor();
+    assert.equal(await page.locator('[aria-labelledby=tasks] tbody tr').count(), 2);
+    assertNoFaults(page);
+  });
+});
+
+describe('Work, with an index', { ...inBrowser }, () => {
+  const its = useParley({ args: ['--index', 'on'] });
+  const browser = useBrowser();
+
+  it('shows what waits for an acknowledgement, of whom and since when, and leads to its story', async (t) => {
+    const message = { id: 'q-1', thread_id: 'RS-20260101-heat', from: 'Ann', to: ['Bob', 'Cleo'], subject: 'QUESTION: Why is it warm',
+      body_md: '# Q\n\n## Question\nWhy?\n\n## Urgency\nBlocking\n', ack_required: true };
+    assertAccepted(await post(its.parley, '/v1/brenner/messages', JSON.stringify(message)));
+    await until('the index has it', async () => (await get(its.parley, '/v1/brenner/acks?open=true')).json.items?.length === 2);
+    for (const options of [{}, { width: 390, height: 844, scheme: 'dark' }]) {
+      const page = await browser.open(t, its.parley, 'work', options);
+      await rowOf(page, /^Bob question urgent Ann .* QUESTION: Why is it warm/).waitFor();
+      assert.deepEqual(await findings(page), []);
+      await rowOf(page, /^Cleo question/).getByRole('link').click();
+      await page.getByRole('heading', { name: 'Stories', level: 1 }).waitFor();
+      await page.getByText('1 messages of').waitFor();
+      assertNoFaults(page);
+    }
+  });
+});
