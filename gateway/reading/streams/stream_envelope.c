@@ -83,12 +83,10 @@ void stream_write_member(struct parley_buffer *out, const char *name, struct par
     parley_buffer_json(out, value);
 }
 
-static void write_digits(struct parley_buffer *out, int number, size_t count) {
-    char digits[16];
+static void put_digits(char *out, int number, size_t count) {
     for (size_t i = count; i-- > 0; number /= 10) {
-        digits[i] = (char)('0' + number % 10);
+        out[i] = (char)('0' + number % 10);
     }
-    parley_buffer_append(out, (struct parley_bytes){digits, count});
 }
 
 void stream_write_time(struct parley_buffer *out, const char *name, int64_t time_ns) {
@@ -97,23 +95,23 @@ void stream_write_time(struct parley_buffer *out, const char *name, int64_t time
     if (gmtime_r(&seconds, &utc) == NULL) {
         return;
     }
+    char text[] = "\"YYYY-MM-DDThh:mm:ss.nnnnnnnnnZ\"";
     const struct {
-        const char *before;
+        size_t at;
         int number;
         size_t digits;
-    } parts[] = {{"\"", utc.tm_year + 1900, 4},
-                 {"-", utc.tm_mon + 1, 2},
-                 {"-", utc.tm_mday, 2},
-                 {"T", utc.tm_hour, 2},
-                 {":", utc.tm_min, 2},
-                 {":", utc.tm_sec, 2},
-                 {".", (int)(time_ns % 1000000000), 9}};
-    parley_buffer_text(out, name);
+    } parts[] = {{1, utc.tm_year + 1900, 4},
+                 {6, utc.tm_mon + 1, 2},
+                 {9, utc.tm_mday, 2},
+                 {12, utc.tm_hour, 2},
+                 {15, utc.tm_min, 2},
+                 {18, utc.tm_sec, 2},
+                 {21, (int)(time_ns % 1000000000), 9}};
     for (size_t i = 0; i < sizeof parts / sizeof parts[0]; i++) {
-        parley_buffer_text(out, parts[i].before);
-        write_digits(out, parts[i].number, parts[i].digits);
+        put_digits(text + parts[i].at, parts[i].number, parts[i].digits);
     }
-    parley_buffer_text(out, "Z\"");
+    parley_buffer_text(out, name);
+    parley_buffer_append(out, (struct parley_bytes){text, sizeof text - 1});
 }
 
 static void open_token(struct parley_buffer *out, struct stream_layout *layout) {
