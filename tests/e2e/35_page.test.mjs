@@ -7,10 +7,12 @@ import { browse, inBrowser } from './lib/browser.mjs';
 import { useParley } from './lib/parley.mjs';
 import { run } from './lib/program.mjs';
 
-function commandsOf(page) {
+function blocksOf(page) {
   const text = (html) => html.replace(/<[^>]+>/g, '').replaceAll('&gt;', '>').replaceAll('&amp;', '&');
   return [...page.matchAll(/<pre><code>(.*?)<\/code><\/pre>/gs)].map(([, html]) => text(html));
 }
+
+const commandsOf = (page) => blocksOf(page).filter((text) => text.startsWith('curl'));
 
 describe('the page at /', () => {
   const its = useParley();
@@ -18,7 +20,10 @@ describe('the page at /', () => {
   it('names the address that it was loaded from (contract 5)', inBrowser, async () => {
     for (const host of ['127.0.0.1', 'localhost']) {
       const origin = `http://${host}:${its.parley.port}`;
-      const commands = commandsOf((await browse(`${origin}/`)).page);
+      const { page } = await browse(`${origin}/`);
+      const [entry] = blocksOf(page);
+      const commands = commandsOf(page);
+      assert.equal(JSON.parse(entry).mcpServers.parley.url, `${origin}/mcp`);
       assert.ok(commands.length >= 2);
       for (const command of commands) assert.ok(command.includes(`${origin}/v1/`), command);
     }

@@ -54,6 +54,17 @@ describe('the console', () => {
     assertNoFaults(page);
   });
 
+  it('says from its first page how an agent connects, with the address of this server', inBrowser, async (t) => {
+    const page = await browser.open(t, its.parley, '');
+    await page.getByRole('button', { name: 'Connect an agent' }).click();
+    const entry = page.getByRole('region', { name: 'How to begin' }).getByText('mcpServers');
+    await entry.waitFor();
+    assert.ok(await entry.evaluate((element) => element.getBoundingClientRect().top < innerHeight));
+    const { mcpServers } = JSON.parse(await entry.textContent());
+    assert.equal(mcpServers.parley.url, `${its.parley.url}/mcp`);
+    assertNoFaults(page);
+  });
+
   it('fixes a message by one click for each fault, sends it, and shows it live', inBrowser, async (t) => {
     const page = await browser.open(t, its.parley, 'try?protocol=vlp');
     const editor = page.getByRole('textbox', { name: 'Message' });

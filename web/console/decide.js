@@ -3,7 +3,7 @@
 
 import { html, useEffect, useState } from './htm-preact.js';
 import { ask, getProtocols, json, post, query } from './api.js';
-import { Chip, Failure, Json, Prose, Question, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
+import { Chip, Failure, goTo, Json, Prose, Question, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
 const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
@@ -215,14 +215,6 @@ function Quarantine({ protocols }) {
         <p class="status" role="status">${found.length.toLocaleString()} of the last ${items.length.toLocaleString()}${found.length > SHOWN_MAX ? `; the newest ${SHOWN_MAX} are shown` : ''}</p>
         <div class="catalogue">${found.slice(0, SHOWN_MAX).map((event) => html`<${Refused} key=${event.id} event=${event} protocols=${protocols} />`)}</div>`}
   </section>`;
-}
-
-// The address names the page, so that a place on it is no link.
-function goTo(id) {
-  const heading = document.getElementById(id);
-  heading.tabIndex = -1;
-  heading.focus();
-  heading.scrollIntoView();
 }
 
 export default function Decide() {

@@ -23,7 +23,7 @@ const pageOfAddress = () => {
 };
 
 function TokenQuestion({ detail, onClose }) {
-  return html`<${Question} title="A token is needed" text=${detail || 'It is kept for this tab until you close it.'}
+  return html`<${Question} title="A token is needed" text=${detail || 'An operator makes one with `parley token create`. It is kept for this tab until you close it.'}
     fields=${[{ name: 'token', label: 'Token', type: 'password' }]} action="Use it"
     onAnswer=${async (values) => token.set(values.token.trim())} onClose=${onClose} />`;
 }

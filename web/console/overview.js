@@ -3,7 +3,7 @@
 
 import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { ask, onToken } from './api.js';
-import { bytes, Chip, Failure, useAnswer, useMay } from './parts.js';
+import { bytes, Chip, Failure, goTo, useAnswer, useMay } from './parts.js';
 
 const EVERY_MS = 2000, POINTS = 150;
 const OUTCOMES = ['accepted', 'duplicate', 'invalid', 'refused', 'failed'];
@@ -139,7 +139,7 @@ function Start() {
     start.querySelector('h1')?.remove();
     box.current.append(start);
   }, []);
-  return html`<section class="start" ref=${box} aria-label="How to begin"></section>`;
+  return html`<section class="start" id="begin" ref=${box} aria-label="How to begin"></section>`;
 }
 
 export default function Overview() {
@@ -150,7 +150,8 @@ export default function Overview() {
   const refusals = samples && [...sumsBy(samples, 'parley_violations_total', 'rule'), ...(halted ? [['halted', halted]] : [])];
   const rate = points.at(-1)?.slice(1).reduce((all, one) => all + one, 0) ?? 0;
   return html`<h1>Overview</h1>
-    <p class="quiet">Figures of this gateway since it was started; of other gateways of the fleet ask their own.</p>
+    <p class="quiet">Figures of this gateway since it was started; of other gateways of the fleet ask their own.
+      <button type="button" class="small" onClick=${() => goTo('begin')}>Connect an agent</button></p>
     <${Failure} error=${error} />
     ${ready && html`<p class="status" role="status"><span class=${`dot ${ready.status === 'ready' ? 'open' : 'failed'}`}></span> ${ready.status}
       ${ready.checks?.map(({ name, status, version }) => html` <${Chip} kind=${status === 'ok' ? '' : 'error'}>${name}${version ? ` ${version}` : ''}: ${status}<//>`)}</p>`}

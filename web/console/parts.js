@@ -250,3 +250,11 @@ export function Json({ value }) {
       : html`<pre tabindex="0" onMouseLeave=${() => setPath('')}><${JsonValue} value=${value} path="" onPath=${setPath} /></pre>`}
   </div>`;
 }
+
+// The address names the page, so that a place on it is no link.
+export function goTo(id) {
+  const heading = document.getElementById(id);
+  heading.tabIndex = -1;
+  heading.focus();
+  heading.scrollIntoView();
+}
