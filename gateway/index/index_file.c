@@ -208,6 +208,13 @@ bool index_file_set_aside(const char *folder) {
     return rename(path, bad) == 0 && remove_one(folder, "-wal") && remove_one(folder, "-shm");
 }
 
+uint64_t index_file_number(const char *folder) {
+    char path[INDEX_PATH_MAX];
+    struct stat about;
+    path_of(folder, "", path);
+    return stat(path, &about) == 0 ? about.st_ino : 0;
+}
+
 bool index_file_remove(const char *folder) {
     return remove_one(folder, "") && remove_one(folder, "-wal") && remove_one(folder, "-shm");
 }

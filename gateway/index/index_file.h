@@ -5,6 +5,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 
 #include <parley/status.h>
 
@@ -37,6 +38,8 @@ enum index_opened index_file_check(const char *folder, char error[INDEX_ERROR_MA
 
 /* Renames it to index.sqlite.bad, in place of one that is there.  Returns: whether it did. */
 bool index_file_set_aside(const char *folder);
+/* By which a file that was put in its place is told apart.  Returns: 0: there is none. */
+uint64_t index_file_number(const char *folder);
 /* Removes it.  Returns: whether there is none now. */
 bool index_file_remove(const char *folder);
 

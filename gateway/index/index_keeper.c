@@ -66,6 +66,7 @@ struct index_keeper {
     size_t place_count;
     struct reactor_timer look, commit, prune;
     pthread_t thread;
+    uint64_t file_number;                  /* of the store's file */
     bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
     atomic_int state;                      /* enum index_state */
     atomic_bool is_known;
@@ -125,8 +126,7 @@ static void note_covered(struct index_keeper *keeper) {
 }
 
 /* The next look opens it again. What is covered is forgotten before there is another file. */
-static void on_failure(struct index_keeper *keeper, const char *why) {
-    const bool is_damaged = keeper->store != NULL && index_store_is_damaged(keeper->store);
+static void close_store(struct index_keeper *keeper) {
     forget_covered(keeper);
     stop_reading(keeper);
     index_store_close(keeper->store);
@@ -134,15 +134,37 @@ static void on_failure(struct index_keeper *keeper, const char *why) {
     reactor_timer_clear(keeper->reactor, &keeper->commit);
     reactor_timer_clear(keeper->reactor, &keeper->prune);
     atomic_store(&keeper->is_known, false);
+}
+
+static void note_remade(struct index_keeper *keeper, const char *why) {
+    atomic_store(&keeper->state, INDEX_REMADE);
+    log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", why)));
+}
+
+static void on_failure(struct index_keeper *keeper, const char *why) {
+    const bool is_damaged = keeper->store != NULL && index_store_is_damaged(keeper->store);
+    close_store(keeper);
     if (is_damaged && index_file_set_aside(keeper->options.folder)) {
-        atomic_store(&keeper->state, INDEX_REMADE);
-        log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", "the file is damaged")));
+        note_remade(keeper, "the file is damaged");
         return;
     }
     atomic_store(&keeper->state, INDEX_UNWRITABLE);
     if (!keeper->has_failed) {
         keeper->has_failed = true;
         log_event(LOG_INDEX_FAILED, LOG_FIELDS(LOG_TEXT("why", why)));
+    }
+}
+
+/* Questions find the file by its name, and would find none, or another one. What SQLite has beside
+ * it may still be there, and must not be read with the next file. */
+static void check_file(struct index_keeper *keeper) {
+    const char *folder = keeper->options.folder;
+    if (keeper->store == NULL || index_file_number(folder) == keeper->file_number) {
+        return;
+    }
+    close_store(keeper);
+    if (index_file_set_aside(folder) || index_file_remove(folder)) {
+        note_remade(keeper, "the file was removed or replaced");
     }
 }
 
@@ -178,13 +200,13 @@ static bool open_store(struct index_keeper *keeper) {
         on_failure(keeper, error);
         return false;
     }
+    keeper->file_number = index_file_number(keeper->options.folder);
     keeper->has_failed = false;
     if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
         atomic_store(&keeper->state, INDEX_KEPT);
     }
     if (is_new) {
-        atomic_store(&keeper->state, INDEX_REMADE);
-        log_event(LOG_INDEX_REBUILT, LOG_FIELDS(LOG_TEXT("why", error)));
+        note_remade(keeper, error);
     }
     return true;
 }
@@ -420,6 +442,7 @@ static void add_place(struct index_keeper *keeper, size_t channel, const char *s
 static void on_look(struct reactor_timer *timer) {
     struct index_keeper *keeper = OWNER_OF(timer, struct index_keeper, look);
     reactor_timer_set(keeper->reactor, timer, LOOK_MS);
+    check_file(keeper);
     if (!keeper->is_ready) {
         return;
     }

@@ -3,7 +3,7 @@
 // after the file was damaged or removed; each token sees what it may; a server without one says so.
 
 import assert from 'node:assert/strict';
-import { existsSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { NDJSON_TYPE, get, post } from './lib/http.mjs';
@@ -206,6 +206,27 @@ describe('an index', () => {
     assert.ok(existsSync(`${file}.bad`));
     await until('it is whole again, and /readyz says so', async () => (await indexCheck(server)).status === 'ok');
     assert.equal(server.logged('index.rebuilt').length, 1);
+  });
+
+  it('is made again when its file is removed or replaced while the server runs', async () => {
+    const file = join(data, 'index.sqlite');
+    const changes = [
+      () => ['', '-wal', '-shm'].forEach((end) => rmSync(file + end, { force: true })),
+      () => rmSync(file),
+      () => {
+        writeFileSync(`${file}.new`, 'not an index'.repeat(1000));
+        renameSync(`${file}.new`, file);
+      },
+    ];
+    const before = server.logged('index.rebuilt').length;
+    for (const [i, change] of changes.entries()) {
+      change();
+      await until('the log says so', () => server.logged('index.rebuilt').length === before + i + 1);
+      await until('it answers', async () => {
+        const found = await list(server, `/v1/vlp/messages?limit=1000&after=${place}&${PATIENT}`);
+        return found.status === 200 && found.json.items.length === 22;
+      });
+    }
   });
 
   it('is checked and removed while no server keeps it, and its lag and size are metrics', async () => {
