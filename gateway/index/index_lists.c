@@ -13,6 +13,7 @@
 
 #include "index_lists.h"
 
+#include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/queue.h>
@@ -25,10 +26,12 @@
 #include "negotiate.h"
 #include "problem.h"
 #include "query_options.h"
+#include "request_slots.h"
 
 enum {
     WAIT_MAX_S = 5,
     AGAIN_MS = 50,
+    QUESTIONS_MAX = 64, /* of a worker at a time; index_service counts those of all */
     MS_A_SECOND = 1000,
 };
 
@@ -36,6 +39,9 @@ struct question {
     struct worker_pool_task task;
     struct index_lists *lists;
     struct http_request *request; /* NULL: it is gone */
+    atomic_bool is_gone;          /* the same, for the thread that answers */
+    struct request_slot slot;
+    enum index_pool pool;
     struct index_question asked;
     struct reactor_timer again;
     int64_t until_ms; /* on the reactor's clock: as long it is asked again */
@@ -54,7 +60,9 @@ struct index_lists {
     struct index_service *service;
     struct reactor *reactor;
     const struct channel *channels;
-    struct completion_queue *completions;
+    struct completion_queue *completions[INDEX_POOLS];
+    const struct limits *limits;
+    struct request_slots slots;
     struct index_fetcher fetcher;
     LIST_HEAD(, question) questions;
 };
@@ -66,15 +74,16 @@ static void work(struct worker_pool_task *task) {
     parley_buffer_clear(&question->out);
     index_places_clear(&question->places);
     question->answered =
-        index_service_answer(question->lists->service, &question->asked, &question->out,
-                             &question->places, question->progress);
+        index_service_answer(question->lists->service, question->pool, &question->asked,
+                             &question->out, &question->places, question->progress);
 }
 
 /* ---- the answer ---- */
 
-static void leave(struct index_lists *lists) {
-    if (lists->service != NULL) {
-        index_service_leave(lists->service);
+static void leave(struct question *question) {
+    if (question->lists->service != NULL) {
+        index_service_leave(question->lists->service);
+        request_slot_leave(&question->slot);
     }
 }
 
@@ -82,7 +91,7 @@ static void destroy(struct question *question) {
     LIST_REMOVE(question, links);
     reactor_timer_clear(question->lists->reactor, &question->again);
     index_fetch_cancel(&question->fetch);
-    leave(question->lists);
+    leave(question);
     index_places_finish(&question->places);
     parley_buffer_finish(&question->items);
     parley_arena_finish(&question->arena);
@@ -250,7 +259,7 @@ static void done(struct worker_pool_task *task) {
 static void ask(struct question *question) {
     question->is_busy = true;
     question->task = (struct worker_pool_task){.work = work, .done = done};
-    worker_pool_submit(question->lists->completions, &question->task);
+    worker_pool_submit(question->lists->completions[question->pool], &question->task);
 }
 
 static void on_again(struct reactor_timer *timer) {
@@ -391,6 +400,7 @@ static void request_closed(void *state, bool is_complete) {
     struct question *question = state;
     (void)is_complete;
     question->request = NULL;
+    atomic_store(&question->is_gone, true);
     if (!question->is_busy) {
         destroy(question);
     }
@@ -398,13 +408,22 @@ static void request_closed(void *state, bool is_complete) {
 
 static const struct http_handler handler = {.closed = request_closed};
 
-/* There is room, or no index. */
-static bool enter(struct index_lists *lists, struct http_request *request) {
-    if (lists->service != NULL && !index_service_enter(lists->service)) {
+/* There is room, or no index.  Returns: false: it is answered. */
+static bool enter(struct question *question, struct http_request *request) {
+    struct index_lists *lists = question->lists;
+    if (lists->service == NULL) {
+        return true;
+    }
+    if (!request_slots_admit(&lists->slots, QUESTIONS_MAX, lists->limits, request, "the index",
+                             &question->slot)) {
+        return false;
+    }
+    if (!index_service_enter(lists->service)) {
         problem_respond(request, PROBLEM_OVERLOADED,
                         "Too many questions wait for the index. Ask again later.");
         return false;
     }
+    request_slot_take(&lists->slots, &question->slot);
     return true;
 }
 
@@ -449,11 +468,14 @@ static struct question *create(struct index_lists *lists, struct http_request *r
                                const char *own) {
     struct question *question = calloc(1, sizeof *question);
     if (question == NULL) {
-        leave(lists);
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return NULL;
     }
     question->lists = lists;
+    if (!enter(question, request)) {
+        free(question);
+        return NULL;
+    }
     question->again.fire = on_again;
     question->asked = (struct index_question){.view = view,
                                               .channels = lists->channels,
@@ -461,7 +483,8 @@ static struct question *create(struct index_lists *lists, struct http_request *r
                                               .now_ms = clock_now_seconds() * MS_A_SECOND,
                                               .overdue_ms = -1,
                                               .limit = INDEX_LIMIT_DEFAULT,
-                                              .has_data = view->has_data};
+                                              .has_data = view->has_data,
+                                              .is_unwanted = &question->is_gone};
     question->asked.has_words = lists->service != NULL && index_service_has_words(lists->service);
     place_protocol(&question->asked, protocol, readable);
     parley_buffer_init(&question->out);
@@ -476,7 +499,7 @@ static struct question *create(struct index_lists *lists, struct http_request *r
 void index_lists_serve(struct index_lists *lists, struct http_request *request,
                        const struct index_view *view, const struct parley_protocol *protocol,
                        uint64_t readable, const char *own) {
-    if (!is_of(view, protocol, request) || !has_index(lists, request) || !enter(lists, request)) {
+    if (!is_of(view, protocol, request) || !has_index(lists, request)) {
         return;
     }
     struct question *question = create(lists, request, view, protocol, readable, own);
@@ -488,6 +511,8 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
         return;
     }
     question->request = request;
+    question->pool =
+        view->is_quick && question->asked.values[INDEX_WORDS] == NULL ? INDEX_LOOKUPS : INDEX_VIEWS;
     http_request_serve(request, &handler, question);
     ask(question);
 }
@@ -532,7 +557,7 @@ static bool read_place(struct question *question, struct http_request *request, 
 void index_lists_serve_one(struct index_lists *lists, struct http_request *request,
                            const struct parley_protocol *protocol, const char *place,
                            const char *own) {
-    if (!query_options_none(request) || !enter(lists, request)) {
+    if (!query_options_none(request)) {
         return;
     }
     struct question *question =
@@ -562,12 +587,13 @@ enum parley_status index_lists_create(const struct index_lists_options *options,
     lists->service = options->service;
     lists->reactor = options->reactor;
     lists->channels = options->channels;
+    lists->limits = options->limits;
     LIST_INIT(&lists->questions);
     enum parley_status status = index_fetcher_init(&lists->fetcher, options->jetstream,
                                                    options->schemas, options->channels);
-    if (status == PARLEY_OK && lists->service != NULL) {
-        status = completion_queue_open(index_service_pool(lists->service), lists->reactor,
-                                       &lists->completions);
+    for (size_t i = 0; i < INDEX_POOLS && status == PARLEY_OK && lists->service != NULL; i++) {
+        status = completion_queue_open(index_service_pool(lists->service, i), lists->reactor,
+                                       &lists->completions[i]);
     }
     if (status != PARLEY_OK) {
         index_lists_destroy(lists);
@@ -582,8 +608,10 @@ void index_lists_stop(struct index_lists *lists) {
     if (lists == NULL) {
         return;
     }
-    completion_queue_close(lists->completions);
-    lists->completions = NULL;
+    for (size_t i = 0; i < INDEX_POOLS; i++) {
+        completion_queue_close(lists->completions[i]);
+        lists->completions[i] = NULL;
+    }
     for (question = LIST_FIRST(&lists->questions); question != NULL; question = next) {
         next = LIST_NEXT(question, links);
         question->is_busy = false;

@@ -2,7 +2,7 @@
 #pragma once
 
 /* Serves the views of the index over HTTP. At most 64 questions of a process wait for the threads
- * of the index_service. */
+ * of the index_service, and 48 of one sender (request_slots.h) for each worker. */
 
 #include <parley/protocol.h>
 
@@ -18,6 +18,7 @@ struct index_lists_options {
     struct index_service *service; /* NULL: this gateway has no index, and lists are answered so */
     struct reactor *reactor;
     struct jetstream *jetstream;
+    const struct limits *limits;          /* by which senders are told apart; NULL: they are not */
     struct parley_schema *const *schemas; /* of parley_protocols … */
     const struct channel *channels;       /* … and theirs */
 };

@@ -2,80 +2,58 @@
 
 #include "index_service.h"
 
-#include <pthread.h>
 #include <stdatomic.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <sys/stat.h>
 
 #include <sqlite3.h>
 
 #include "index_file.h"
 
-enum { THREADS = 2, WAITING_MAX = 64 };
+enum { WAITING_MAX = 64 };
 
-/* A connection, for one thread at a time. */
-struct reader {
-    sqlite3 *file; /* NULL: it is not open */
-    ino_t number;  /* of the file: one that was made again has another */
-    bool is_taken;
+/* What one thread has. */
+struct answerer {
+    struct worker_pool *pool;
+    sqlite3 *file;   /* NULL: it is not open */
+    uint64_t number; /* of the file: one that was made again has another */
 };
 
 struct index_service {
     const char *folder;
     bool has_words;
-    struct worker_pool *pool;
-    pthread_mutex_t lock; /* of readers */
-    struct reader readers[THREADS];
+    struct answerer answerers[INDEX_POOLS];
     atomic_uint waiting_count;
 };
 
 /* ---- files ---- */
 
-static ino_t number_of(const char *folder) {
-    char path[INDEX_PATH_MAX];
-    struct stat about;
-    snprintf(path, sizeof path, "%s/" INDEX_FILE_NAME, folder);
-    return stat(path, &about) == 0 ? about.st_ino : 0;
+static void close_file(struct answerer *answerer) {
+    sqlite3_close(answerer->file);
+    answerer->file = NULL;
+    answerer->number = 0;
 }
 
-static struct reader *take_reader(struct index_service *service) {
-    struct reader *reader = service->readers;
-    pthread_mutex_lock(&service->lock);
-    while (reader->is_taken) {
-        reader++; /* there is one for each thread */
+static void open_file(struct answerer *answerer, const char *folder) {
+    const uint64_t number = index_file_number(folder);
+    if (answerer->number != number) {
+        close_file(answerer);
+        answerer->file = number != 0 ? index_file_read(folder) : NULL;
+        answerer->number = answerer->file != NULL ? number : 0;
     }
-    reader->is_taken = true;
-    pthread_mutex_unlock(&service->lock);
-    const ino_t number = number_of(service->folder);
-    if (reader->number != number) {
-        sqlite3_close(reader->file);
-        reader->file = number != 0 ? index_file_read(service->folder) : NULL;
-        reader->number = reader->file != NULL ? number : 0;
-    }
-    return reader;
 }
 
-static void give_reader(struct index_service *service, struct reader *reader, bool is_broken) {
-    if (is_broken) {
-        sqlite3_close(reader->file);
-        reader->file = NULL;
-        reader->number = 0;
-    }
-    pthread_mutex_lock(&service->lock);
-    reader->is_taken = false;
-    pthread_mutex_unlock(&service->lock);
-}
-
-enum index_answered index_service_answer(struct index_service *service,
+enum index_answered index_service_answer(struct index_service *service, enum index_pool pool,
                                          const struct index_question *question,
                                          struct parley_buffer *out, struct index_places *places,
                                          char progress[INDEX_PROGRESS_MAX]) {
-    struct reader *reader = take_reader(service);
+    struct answerer *answerer = &service->answerers[pool];
+    open_file(answerer, service->folder);
     const enum index_answered answered =
-        reader->file == NULL ? INDEX_BROKEN
-                             : index_view_answer(reader->file, question, out, places, progress);
-    give_reader(service, reader, answered == INDEX_BROKEN);
+        answerer->file == NULL ? INDEX_BROKEN
+                               : index_view_answer(answerer->file, question, out, places, progress);
+    if (answered == INDEX_BROKEN) {
+        close_file(answerer);
+    }
     return answered;
 }
 
@@ -89,8 +67,10 @@ enum parley_status index_service_create(const char *folder, bool has_words,
     }
     service->folder = folder;
     service->has_words = has_words;
-    pthread_mutex_init(&service->lock, NULL);
-    const enum parley_status status = worker_pool_create(THREADS, &service->pool);
+    enum parley_status status = PARLEY_OK;
+    for (size_t i = 0; i < INDEX_POOLS && status == PARLEY_OK; i++) {
+        status = worker_pool_create(1, &service->answerers[i].pool);
+    }
     if (status != PARLEY_OK) {
         index_service_destroy(service);
         return status;
@@ -103,16 +83,15 @@ void index_service_destroy(struct index_service *service) {
     if (service == NULL) {
         return;
     }
-    worker_pool_destroy(service->pool);
-    for (size_t i = 0; i < THREADS; i++) {
-        sqlite3_close(service->readers[i].file);
+    for (size_t i = 0; i < INDEX_POOLS; i++) {
+        worker_pool_destroy(service->answerers[i].pool);
+        close_file(&service->answerers[i]);
     }
-    pthread_mutex_destroy(&service->lock);
     free(service);
 }
 
-struct worker_pool *index_service_pool(const struct index_service *service) {
-    return service->pool;
+struct worker_pool *index_service_pool(const struct index_service *service, enum index_pool pool) {
+    return service->answerers[pool].pool;
 }
 
 bool index_service_has_words(const struct index_service *service) {

@@ -13,8 +13,18 @@
 
 enum { PATIENCE_MS = 2000, STEPS_A_LOOK = 20000 };
 
-static int is_late(void *deadline_ms) {
-    return reactor_clock_ms() > *(const int64_t *)deadline_ms;
+struct patience {
+    const struct index_question *question;
+    int64_t until_ms; /* on reactor_clock_ms */
+};
+
+static bool is_unwanted(const struct index_question *question) {
+    return question->is_unwanted != NULL && atomic_load(question->is_unwanted);
+}
+
+static int is_to_end(void *context) {
+    const struct patience *patience = context;
+    return is_unwanted(patience->question) || reactor_clock_ms() > patience->until_ms;
 }
 
 static void read_secret(struct index_asking *asking) {
@@ -60,8 +70,11 @@ enum index_answered index_view_answer(struct sqlite3 *file, const struct index_q
                                   .question = question,
                                   .out = out,
                                   .places = question->has_data ? places : NULL};
-    int64_t deadline_ms = reactor_clock_ms() + PATIENCE_MS;
-    sqlite3_progress_handler(file, STEPS_A_LOOK, is_late, &deadline_ms);
+    struct patience patience = {.question = question, .until_ms = reactor_clock_ms() + PATIENCE_MS};
+    if (is_unwanted(question)) {
+        return INDEX_TOO_SLOW;
+    }
+    sqlite3_progress_handler(file, STEPS_A_LOOK, is_to_end, &patience);
     sqlite3_exec(file, "BEGIN", NULL, NULL, NULL);
     read_secret(&asking);
     read_progress(&asking, progress);

@@ -5,6 +5,8 @@
  * each way to find its messages. One contract for all: `items`, `next`, `limit=` and `cursor=`; as
  * NDJSON a line per item, and {"next":…} as the last. */
 
+#include <stdatomic.h>
+
 #include <parley/buffer.h>
 #include <parley/message.h>
 
@@ -71,7 +73,8 @@ struct index_question {
     bool is_lines;  /* NDJSON */
     bool has_data;  /* items are wanted with their data: the answer is their places */
     bool has_words; /* this gateway keeps the words of messages */
-    struct index_overdue *overdue; /* where the items of acks are noted, too; NULL: they are not */
+    const atomic_bool *is_unwanted; /* set once its answer is of no use; NULL: it always is */
+    struct index_overdue *overdue;  /* where the items of acks are noted, too; NULL: they are not */
 };
 
 enum index_answered {
@@ -81,7 +84,7 @@ enum index_answered {
     INDEX_NO_WORDS,   /* the words of messages are not kept */
     INDEX_BAD_WORDS,  /* there is no word to search for, or too many are */
     INDEX_WORDLESS,   /* messages of the protocol have no text to search in */
-    INDEX_TOO_SLOW,   /* it took more than two seconds */
+    INDEX_TOO_SLOW,   /* it took more than two seconds, or is unwanted */
     INDEX_BROKEN,     /* the file cannot be read */
     INDEX_NO_MEMORY,
 };
@@ -92,6 +95,7 @@ struct index_view {
     const char *name; /* the last part of its address */
     bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
     bool is_of_agent; /* INDEX_AGENT is the agent to whom a token is bound, and no other */
+    bool is_quick;    /* it asks for rows as they are, and for nothing that spans messages */
     bool is_of_one; /* what the index adds to a message, at /v1/PROTOCOL/messages/STREAM:SEQUENCE */
     /* Whether messages of the protocol make such a list; NULL: of each do. */
     bool (*is_of)(const struct parley_protocol *protocol);

@@ -201,8 +201,8 @@ static void work(struct worker_pool_task *task) {
     struct ack_watch *watch = OWNER_OF(task, struct ack_watch, task);
     index_overdue_begin(&watch->page);
     parley_buffer_clear(&watch->text);
-    watch->answered = index_service_answer(watch->options.service, &watch->question, &watch->text,
-                                           NULL, watch->progress);
+    watch->answered = index_service_answer(watch->options.service, INDEX_VIEWS, &watch->question,
+                                           &watch->text, NULL, watch->progress);
 }
 
 /* The file may have been set aside while it was asked. */
@@ -299,8 +299,9 @@ enum parley_status ack_watch_create(const struct ack_watch_options *options,
     }
     parley_arena_init(&watch->page.arena, 0);
     parley_buffer_init(&watch->text);
-    const enum parley_status status = completion_queue_open(
-        index_service_pool(options->service), options->gateway->reactor, &watch->completions);
+    const enum parley_status status =
+        completion_queue_open(index_service_pool(options->service, INDEX_VIEWS),
+                              options->gateway->reactor, &watch->completions);
     if (status != PARLEY_OK) {
         ack_watch_destroy(watch);
         return status;

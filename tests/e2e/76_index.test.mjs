@@ -422,7 +422,7 @@ describe('an index with tokens', () => {
     tokens.all = await createToken(file, 'all', 'send:*,read:*');
     tokens.vlp = await createToken(file, 'vlp', 'read:vlp');
     tokens.agent = await createToken(file, 'agent', 'read:supervisor', '--agent', 'scribe');
-    server = await startParley({ data, args: ['--index', 'on', '--tokens', file] });
+    server = await startParley({ data, args: ['--index', 'on', '--tokens', file, '--reactors', '1'] });
     const post1 = async (path, message) => {
       const answer = await post(server, path, JSON.stringify(message), bearer(tokens.all));
       assert.equal(answer.status, 200, answer.text);
@@ -452,6 +452,17 @@ describe('an index with tokens', () => {
     assertProblem(await as('vlp', '/v1/supervisor/messages'), 403, 'forbidden');
     assertProblem(await as('agent', '/v1/vlp/threads'), 403, 'forbidden');
     assertProblem(await get(server, '/v1/trace?id=x'), 401, 'unauthenticated');
+  });
+
+  it('leaves room for others, however much one sender asks', async () => {
+    const OF_ONE = 48;
+    const waiting = Array.from({ length: OF_ONE + 1 }, () =>
+      get(server, '/v1/vlp/messages?after=VLP:1000000&wait=5', bearer(tokens.vlp)));
+    const refused = assertProblem(await Promise.race(waiting), 503, 'overloaded');
+    assert.match(refused.detail, /^This sender has 48 requests/);
+    assert.equal((await get(server, '/v1/vlp/messages', bearer(tokens.all))).status, 200);
+    const ends = await Promise.all(waiting);
+    assert.equal(ends.filter(({ json }) => json.type === '/problems/index-behind').length, OF_ONE);
   });
 
   it('shows the private messages of an agent to it alone', async () => {

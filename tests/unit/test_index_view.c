@@ -4,6 +4,7 @@
  * pages follow each other without gaps; and private messages are their agent's. */
 
 #include <stdarg.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <setjmp.h>
@@ -371,6 +372,20 @@ static void test_lines_end_with_the_cursor(void **state) {
     parley_buffer_finish(&out);
 }
 
+static void test_a_question_whose_client_has_left_is_given_up(void **state) {
+    atomic_bool is_gone = true;
+    struct index_question question = question_of("threads", 0);
+    struct parley_buffer out;
+    (void)state;
+    question.is_unwanted = &is_gone;
+    parley_buffer_init(&out);
+    assert_int_equal(ask(&question, &out), INDEX_TOO_SLOW);
+    assert_string_equal(out.data, "");
+    atomic_store(&is_gone, false);
+    assert_int_equal(ask(&question, &out), INDEX_ANSWERED);
+    parley_buffer_finish(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_question_uses_an_index_and_sorts_nothing),
@@ -384,6 +399,7 @@ int main(void) {
         cmocka_unit_test(test_what_is_not_indexed_so_far_is_behind),
         cmocka_unit_test(test_a_place_is_of_a_stream_and_a_sequence),
         cmocka_unit_test(test_lines_end_with_the_cursor),
+        cmocka_unit_test(test_a_question_whose_client_has_left_is_given_up),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }

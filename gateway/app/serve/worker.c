@@ -370,6 +370,7 @@ static enum parley_status build(struct worker *worker) {
     const struct index_lists_options lists = {.service = worker->options.index_service,
                                               .reactor = gateway->reactor,
                                               .jetstream = gateway->jetstream,
+                                              .limits = gateway->limits,
                                               .schemas = gateway->schemas,
                                               .channels = gateway->configuration->channels};
     PARLEY_TRY(index_lists_create(&lists, &worker->services.index_lists));
