@@ -61,8 +61,8 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     const thread = session();
     const page = await browser.open(t, its.parley, 'live?protocol=vlp&since=all');
     await page.getByLabel('Thread').fill(thread);
+    await page.waitForURL(new RegExp(`thread=${thread}`));
     await page.getByText('No message matches').waitFor();
-    assert.match(page.url(), new RegExp(`thread=${thread}`));
     const sent = [safe(thread), safe(thread), safe(thread)];
     assertAccepted(await send(its.parley, sent[0]));
     await rowOf(page, sent[0].id).click();
