@@ -20,9 +20,11 @@ static const char *const senders[SENDERS + 1] = {"", "Ann", "Bob", "Cleo", "Anna
 static const char *const subjects[SUBJECTS] = {"Heat", "Heat again", "INFO: Heat", "heat", ""};
 static const char *const topics[SUBJECTS] = {"Heat", "Heat again", "Heat", "heat", ""};
 
+enum kind { SAYS, ACKS, REMINDS }; /* reminders are the gateway's, which takes no part */
+
 struct said {
     int sender, subject, status;
-    enum { SAYS, ACKS, REMINDS } kind; /* reminders are the gateway's, which takes no part */
+    enum kind kind;
     int of; /* the number of a message that the acknowledgement names by id; NONE */
 };
 
@@ -313,7 +315,7 @@ static void test_threads_are_what_a_plain_reading_makes_of_them(void **state) {
             said[j] = (struct said){.sender = chance(SENDERS + 1),
                                     .subject = chance(SUBJECTS),
                                     .status = chance(5),
-                                    .kind = (int[]){SAYS, ACKS, ACKS, REMINDS}[chance(4)],
+                                    .kind = (enum kind[]){SAYS, ACKS, ACKS, REMINDS}[chance(4)],
                                     .of = NONE};
             said[j].of = said[j].kind == ACKS && j > 0 && chance(2) == 0 ? chance(j) : NONE;
         }
