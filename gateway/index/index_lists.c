@@ -592,8 +592,8 @@ enum parley_status index_lists_create(const struct index_lists_options *options,
     enum parley_status status = index_fetcher_init(&lists->fetcher, options->jetstream,
                                                    options->schemas, options->channels);
     for (size_t i = 0; i < INDEX_POOLS && status == PARLEY_OK && lists->service != NULL; i++) {
-        status = completion_queue_open(index_service_pool(lists->service, i), lists->reactor,
-                                       &lists->completions[i]);
+        status = completion_queue_open(index_service_pool(lists->service, (enum index_pool)i),
+                                       lists->reactor, &lists->completions[i]);
     }
     if (status != PARLEY_OK) {
         index_lists_destroy(lists);

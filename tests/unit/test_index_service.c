@@ -70,9 +70,10 @@ static int set_up(void **state) {
     assert_int_equal(reactor_create(&world->reactor), PARLEY_OK);
     assert_int_equal(index_service_create(world->folder, false, &world->service), PARLEY_OK);
     for (size_t i = 0; i < INDEX_POOLS; i++) {
-        assert_int_equal(completion_queue_open(index_service_pool(world->service, i),
-                                               world->reactor, &world->queues[i]),
-                         PARLEY_OK);
+        assert_int_equal(
+            completion_queue_open(index_service_pool(world->service, (enum index_pool)i),
+                                  world->reactor, &world->queues[i]),
+            PARLEY_OK);
     }
     *state = world;
     return 0;
