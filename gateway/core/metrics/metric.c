@@ -108,7 +108,8 @@ const struct metric_row metric_rows[METRIC_COUNT] = {
     [METRIC_TASKS_WAITING] = {"parley_tasks_waiting", METRIC_GAUGE,
                               .help = "Requests waiting for a task."},
     [METRIC_INDEX_LAG] = {"parley_index_lag_messages", METRIC_GAUGE, .unit = "messages",
-                          .help = "Stored messages that the index has not read; absent without "
+                          .help = "Stored messages that the index has not read, as of its last "
+                                  "look at the streams, every two seconds; absent without "
                                   "--index on, and while the index cannot be used."},
     [METRIC_INDEX_BYTES] = {"parley_index_bytes", METRIC_GAUGE, "bytes",
                             .help = "Size of the index; absent as above."},
