@@ -19,6 +19,8 @@ import {
 // A nats-server with its store in `folder`: { child, url, monitor, storedBefore }.
 export async function startNats(folder) {
   mkdirSync(folder, { recursive: true });
+  // Of one before that was killed.
+  for (const name of readdirSync(folder)) if (name.endsWith(".ports")) rmSync(join(folder, name));
   const child = launch("nats-server", [
     ..."--jetstream --addr 127.0.0.1 --port -1 --http_port -1".split(" "),
     ...["--store_dir", folder, "--ports_file_dir", folder],

@@ -22,6 +22,7 @@ import durability from "./durability.mjs";
 import { fanout, fanoutOne } from "./fanout.mjs";
 import idle from "./idle.mjs";
 import latency from "./latency.mjs";
+import lookups from "./lookups.mjs";
 import mcp from "./mcp.mjs";
 import memory from "./memory.mjs";
 import msgpack from "./msgpack.mjs";
@@ -33,7 +34,7 @@ import tasks from "./tasks.mjs";
 import checkpoints from "./checkpoints.mjs";
 
 const all = [
-  ...[single, latency, ndjson, check, msgpack, brenner, tasks, mcp, queues, checkpoints],
+  ...[single, latency, ndjson, check, msgpack, brenner, tasks, mcp, lookups, queues, checkpoints],
   durability,
   ...[fanout, idle, replay, fanoutOne, memory],
 ];
