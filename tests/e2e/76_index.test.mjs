@@ -456,6 +456,7 @@ describe('an index with tokens', () => {
 
   it('leaves room for others, however much one sender asks', async () => {
     const OF_ONE = 48;
+    assert.equal((await as('all', '/v1/vlp/messages')).status, 200); // the index is there
     const waiting = Array.from({ length: OF_ONE + 1 }, () =>
       get(server, '/v1/vlp/messages?after=VLP:1000000&wait=5', bearer(tokens.vlp)));
     const refused = assertProblem(await Promise.race(waiting), 503, 'overloaded');
