@@ -166,7 +166,7 @@ static void answer_one(struct question *question) {
     respond(question, &question->items);
 }
 
-/* A page that was full before its last item goes on after those that were looked at. */
+/* A page that was full before its last item: the next one begins after those that were read. */
 static void answer_page(struct question *question, bool is_full) {
     struct index_places *places = &question->places;
     struct parley_buffer *items = &question->items;

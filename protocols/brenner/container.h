@@ -18,7 +18,7 @@ struct brenner_container {
 /* Where the first line begins: after a byte-order mark, which is none of it. */
 size_t brenner_first_line(struct parley_bytes body);
 
-/* Reads what a line that begins a block has before it, but for the block's own indentation: quotes,
+/* Reads what a line that begins a block has before it, without the block's own indentation: quotes,
  * and items of lists that can begin anywhere (a bullet or 1).  Owns: borrows `line`. */
 struct brenner_container brenner_container_read(struct parley_bytes line);
 

@@ -187,8 +187,8 @@ static struct parley_bytes next_words(struct parley_bytes text, size_t from, siz
     return (struct parley_bytes){end > from ? text.data + from : NULL, end - from};
 }
 
-/* A value that is one line, in a quote or a list perhaps, and one of the choices but for its
- * letters. The part begins with the line of the heading. */
+/* A value that is one line, in a quote or a list perhaps, and one of the choices in other
+ * letter case or spelling. The part begins with the line of the heading. */
 static bool fix_value(const struct parley_finding *finding, struct parley_buffer *memory,
                       struct parley_fix *out) {
     const struct parley_bytes text = finding->part.text;

@@ -360,7 +360,7 @@ static void test_items_are_what_a_plain_reading_makes_of_histories(void **state)
     }
 }
 
-/* A page reads 1000 beads, and the next one goes on after them. */
+/* A page reads 1000 beads, and the next one begins after them. */
 static void test_a_page_ends_before_it_has_read_too_many_beads(void **state) {
     enum { CLAIMS = 1200 };
     struct index_question question = index_fixture_question("items");
