@@ -3,6 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { streamFor } from './http.mjs';
+import { within } from './poll.mjs';
 
 // One that follows. `words`: of an item; the first is the one by which it is known.
 class Follower {
@@ -15,7 +16,7 @@ class Follower {
   }
 
   async next() {
-    const event = await this.stream.event();
+    const event = await within('an event comes', this.stream.event());
     if (event === null) return null;
     const { type, data } = event;
     this.resume = event.resume;
