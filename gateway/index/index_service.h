@@ -17,7 +17,7 @@ enum index_pool {
 };
 
 /* `folder`: borrowed.  `has_words`: as of index_keeper_options.  Owns: returns a new service, which
- * the caller destroys after all queues of its pool are closed. */
+ * the caller destroys after all queues of its pools are closed. */
 enum parley_status index_service_create(const char *folder, bool has_words,
                                         struct index_service **out) PARLEY_MUST_CHECK;
 /* NULL is allowed. */

@@ -73,8 +73,9 @@ struct index_question {
     bool is_lines;  /* NDJSON */
     bool has_data;  /* items are wanted with their data: the answer is their places */
     bool has_words; /* this gateway keeps the words of messages */
-    const atomic_bool *is_unwanted; /* set once its answer is of no use; NULL: it always is */
-    struct index_overdue *overdue;  /* where the items of acks are noted, too; NULL: they are not */
+    /* Set, by any thread, once nothing waits for its answer any more; NULL: never. */
+    const atomic_bool *is_unwanted;
+    struct index_overdue *overdue; /* where the items of acks are noted, too; NULL: they are not */
 };
 
 enum index_answered {
