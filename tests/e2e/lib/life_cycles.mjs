@@ -288,6 +288,14 @@ async function untilNone(what, list) {
   }
 }
 
+// The figures that growth is measured from must not count what this asked for: an answer may be here
+// before a worker has copied that it is given.
+async function prepare(world, phase) {
+  if (!phase.prepare) return;
+  await phase.prepare(world);
+  await settles(world, `what comes before the phase ${phase.name}`, []);
+}
+
 const ATTEMPTS = [3, 8];
 
 // Runs one phase with these endings.
@@ -297,7 +305,7 @@ export async function runPhase(world, phase, endings, tally) {
   }
   const able = world.operations.filter((each) => !phase.lacks?.(each));
   for (const operations of phase.isAlone ? able.map((each) => [each]) : [able]) {
-    await phase.prepare?.(world);
+    await prepare(world, phase);
     let wasHeld = false;
     for (let i = 0; i < ATTEMPTS.length && !wasHeld; i++) {
       const cells = cellsOf(world, operations, phase, endings, tally);
@@ -311,7 +319,7 @@ export async function runPhase(world, phase, endings, tally) {
 // others wait.  Returns: how many there were.
 export async function stopIn(world, phase, endings) {
   const { server } = world;
-  await phase.prepare?.(world);
+  await prepare(world, phase);
   const ways = { ...endings, 'the stop': {} };
   const able = world.operations.filter((each) => !phase.lacks?.(each));
   const cells = cellsOf(world, able, phase, ways, new Tally());
