@@ -112,17 +112,30 @@ static uint64_t next_of(const struct place *place) {
     return place->whole >= place->at.next ? place->whole + 1 : place->at.next;
 }
 
+/* That a file can be opened does not say that it can be written, as on a full disk: it can, once it
+ * has all that there is. */
+static void note_written(struct index_keeper *keeper) {
+    keeper->has_failed = false;
+    if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
+        atomic_store(&keeper->state, INDEX_KEPT);
+    }
+}
+
 static void note_covered(struct index_keeper *keeper) {
+    bool is_whole = keeper->place_count > 0;
     if (keeper->store == NULL || index_store_pending(keeper->store) > 0) {
         return;
     }
     for (size_t i = 0; i < keeper->place_count; i++) {
         struct place *place = &keeper->places[i];
-        if (place->is_seen && place->is_placed && next_of(place) > place->last) {
-            place->covered_ms = place->looked_ms;
-        }
+        const bool is_covered = place->is_seen && place->is_placed && next_of(place) > place->last;
+        place->covered_ms = is_covered ? place->looked_ms : place->covered_ms;
+        is_whole = is_whole && is_covered;
     }
     publish_covered(keeper);
+    if (is_whole) {
+        note_written(keeper);
+    }
 }
 
 /* The next look opens it again. What is covered is forgotten before there is another file. */
@@ -201,10 +214,6 @@ static bool open_store(struct index_keeper *keeper) {
         return false;
     }
     keeper->file_number = index_file_number(keeper->options.folder);
-    keeper->has_failed = false;
-    if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
-        atomic_store(&keeper->state, INDEX_KEPT);
-    }
     if (is_new) {
         note_remade(keeper, error);
     }

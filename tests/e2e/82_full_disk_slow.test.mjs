@@ -8,9 +8,10 @@ import { existsSync, readFileSync, rmSync, statfsSync, writeFileSync } from 'nod
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, post, send, validate } from './lib/http.mjs';
-import { connectNats, storedMessages } from './lib/nats.mjs';
+import { parseLog } from './lib/log.mjs';
+import { connectNats, startNats, storedMessages } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
-import { isSanitized, until } from './lib/poll.mjs';
+import { isSanitized, pause, until } from './lib/poll.mjs';
 import { run, temporaryFolder } from './lib/program.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
 
@@ -110,10 +111,44 @@ describe('a full disk', { skip: await whyNot() }, () => {
     }
     assertAccepted(await send(parley, claim()));
   });
+
+  it('keeps the index from being written, which is said once, until there is room again', async (t) => {
+    const data = temporaryFolder();
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const args = ['--index', 'on'];
+    const parley = await parleyFor(t, { data, nats: nats.url, wrapper: wrapperFor(data), args });
+    const inside = `/proc/${parley.pid}/root${data}`;
+    const index = async () => {
+      const { json } = await get(parley, '/readyz', { headers: { accept: 'application/json' } });
+      return json.checks.find(({ name }) => name === 'index').status;
+    };
+    const failures = () => parseLog(parley.program.stderr).filter(({ event }) => event === 'index.failed');
+    assertAccepted(await send(parley, claim()));
+    await until('the index is there', async () => (await get(parley, '/v1/vlp/messages')).status === 200);
+
+    fill(`${inside}/ballast`, inside, 256 * 1024);
+    let seq;
+    await until('the index cannot be written', async () => {
+      ({ seq } = assertAccepted(await send(parley, claim())));
+      return (await index()) === 'degraded';
+    });
+    for (let i = 0; i < 40; i++) {
+      await pause(100); // it is tried again every two seconds
+      assert.equal(await index(), 'degraded');
+    }
+    assert.equal(failures().length, 1);
+
+    rmSync(`${inside}/ballast`);
+    await until('the index has it', async () => {
+      return (await get(parley, `/v1/vlp/messages?after=VLP:${seq}&wait=5`)).status === 200;
+    });
+    await until('/readyz says so', async () => (await index()) === 'ok');
+  });
 });
 
 // Leaves a few megabytes: enough to go on for some messages, as a disk fills in life.
-function fill(file, folder) {
+function fill(file, folder, left = 3 * 1024 * 1024) {
   const { bavail, bsize } = statfsSync(folder);
-  writeFileSync(file, Buffer.alloc(bavail * bsize - 3 * 1024 * 1024));
+  writeFileSync(file, Buffer.alloc(bavail * bsize - left));
 }
