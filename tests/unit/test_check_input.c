@@ -133,8 +133,39 @@ static void test_a_message_over_the_limit_is_said_and_passed_by(void **state) {
     check_pieces("{\"aaaaaaaaaa\":1}\n{}", "application/x-ndjson", 1, 8,
                  "1@1:1 SIZE|2@2:1 {}|ndjson");
     check_pieces("[{\"aaaaaaaaaa\":1},{}]", NULL, 4096, 8, "1@1:2 SIZE|2@1:19 {}|json");
-    check_pieces("{\"aaaaaaaaaaaaaaaaaaaaaaaa\":1}", NULL, 1, 8, "1@1:1 SIZE|json");
+    check_pieces("{\"aaaaaaaaaaaaaaaaaaaaaaaa\":1}", NULL, 1, 8, "1@1:1 SIZE|ndjson");
+    check_pieces("{\"aaaaaaaaaaaaaaaaaaaaaaaa\":1}", NULL, 4096, 8, "1@1:1 SIZE|ndjson");
+    check_pieces("{\"aaaaaaaaaaaaaaaaaaaaaaaa\":1}", "application/json", 1, 8, "1@1:1 SIZE|json");
     check_pieces("{\"aaaa\":}", NULL, 1, 9, "1@1:1 {\"aaaa\":}|json");
+}
+
+static void test_lines_behind_a_first_one_over_the_limit_are_read(void **state) {
+    (void)state;
+    for (size_t piece = 1; piece < 30; piece++) {
+        check_pieces("{\"aaaaaaaaaa\":1}\n{}\n{\"aaaaaaaaaa\":1}\n{}", NULL, piece, 8,
+                     "1@1:1 SIZE|2@2:1 {}|3@3:1 SIZE|4@4:1 {}|ndjson");
+    }
+}
+
+static void test_a_message_over_the_limit_has_no_bytes(void **state) {
+    (void)state;
+    static const char *const types[] = {"application/json", "application/x-ndjson"};
+    for (size_t i = 0; i < sizeof types / sizeof types[0]; i++) {
+        pid_t writer;
+        struct check_input input;
+        struct parley_slice slice;
+        enum parley_split split;
+        const struct parley_protocol *vlp = parley_protocol_find(PARLEY_BYTES("vlp"));
+        const int fd = send_text(PARLEY_BYTES("{\"aaaaaaaaaa\":1}"), 4096, &writer);
+        check_input_init(&input, fd, vlp, parley_codec_find(vlp, parley_bytes_of(types[i])));
+        input.message_bytes_max = 8;
+        assert_int_equal(check_input_next(&input, &split, &slice), PARLEY_OK);
+        assert_int_equal(split, PARLEY_SPLIT_SIZE);
+        assert_int_equal(slice.bytes.length, 0);
+        check_input_finish(&input);
+        close(fd);
+        assert_int_equal(waitpid(writer, NULL, 0), writer);
+    }
 }
 
 #define BYTES(literal)                                                                             \
@@ -248,6 +279,8 @@ int main(void) {
         cmocka_unit_test(test_anything_else_is_one_message),
         cmocka_unit_test(test_a_media_type_goes_over_what_it_looks_like),
         cmocka_unit_test(test_a_message_over_the_limit_is_said_and_passed_by),
+        cmocka_unit_test(test_lines_behind_a_first_one_over_the_limit_are_read),
+        cmocka_unit_test(test_a_message_over_the_limit_has_no_bytes),
         cmocka_unit_test(test_messagepack_and_frames_are_known_by_their_first_bytes),
         cmocka_unit_test(test_markdown_is_what_is_no_json),
         cmocka_unit_test(test_what_is_named_is_not_looked_at),

@@ -173,6 +173,12 @@ static enum parley_status find_signature(struct check_input *input) {
 
 enum guess { GUESS_UNKNOWN, GUESS_ARRAY, GUESS_LINES, GUESS_ONE };
 
+/* A first line that is too large to be looked into does not say what comes after it: it is passed
+ * by as a line, so that no message behind it is lost. */
+static bool is_line(struct parley_bytes line, size_t message_bytes_max) {
+    return line.length > message_bytes_max || is_whole_value(line, message_bytes_max);
+}
+
 /* Detects the kind from the head. `*from`: the length that was searched for the end of the first
  * line, so that it is not searched again when a pipe delivers it byte by byte. */
 static enum guess guess(const struct check_input *input, size_t *from) {
@@ -192,15 +198,16 @@ static enum guess guess(const struct check_input *input, size_t *from) {
     const char *feed = memchr(head.data + searched, '\n', head.length - searched);
     if (feed == NULL) {
         *from = head.length;
-        return is_last ? GUESS_ONE : GUESS_UNKNOWN;
+        return input->has_ended ? GUESS_ONE : is_last ? GUESS_LINES : GUESS_UNKNOWN;
     }
     const size_t end = (size_t)(feed - head.data);
-    const bool has_more = skip_space(head, end) < head.length;
-    if (!has_more && !is_last) {
+    const bool is_alone = skip_space(head, end) == head.length;
+    if (is_alone && !is_last) {
         return GUESS_UNKNOWN;
     }
+    const bool has_more = !is_alone || !input->has_ended; /* or may have */
     const struct parley_bytes line = {head.data + start, end - start};
-    return has_more && is_whole_value(line, input->message_bytes_max) ? GUESS_LINES : GUESS_ONE;
+    return has_more && is_line(line, input->message_bytes_max) ? GUESS_LINES : GUESS_ONE;
 }
 
 static void begin_many(struct check_input *input, enum parley_framing framing) {
@@ -256,11 +263,12 @@ static enum parley_status next_one(struct check_input *input, enum parley_split 
     }
     input->state = INPUT_DONE;
     const struct parley_position bytes = {PARLEY_IN_BYTES, 0}, text = {1, 1};
-    *out = (struct parley_slice){.bytes = parley_buffer_bytes(&input->head),
-                                 .origin = input->codec->is_binary ? bytes : text,
-                                 .number = 1};
-    *out_split =
-        input->head.length <= input->message_bytes_max ? PARLEY_SPLIT_MESSAGE : PARLEY_SPLIT_SIZE;
+    const bool is_whole = input->head.length <= input->message_bytes_max;
+    *out = (struct parley_slice){.origin = input->codec->is_binary ? bytes : text, .number = 1};
+    if (is_whole) {
+        out->bytes = parley_buffer_bytes(&input->head);
+    }
+    *out_split = is_whole ? PARLEY_SPLIT_MESSAGE : PARLEY_SPLIT_SIZE;
     return PARLEY_OK;
 }
 
