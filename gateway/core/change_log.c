@@ -125,10 +125,17 @@ void change_log_remove(struct change_log *log, struct change *change, struct par
         (struct change_gone){.version = ++log->version,
                              .born = change->born,
                              .slot = change->slot,
+                             .part = change->part,
                              .id = parley_bytes_copy(id)}; /* NULL: no memory */
     log->gone_end++;
     log->free_slots[log->free_count++] = change->slot;
     change_log_wake(log);
+}
+
+void change_log_forget(struct change_log *log, struct change *change) {
+    move_cursors_on(log, change);
+    TAILQ_REMOVE(&log->changes, change, link);
+    log->free_slots[log->free_count++] = change->slot;
 }
 
 /* ---- its life ---- */

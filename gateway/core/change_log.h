@@ -30,13 +30,14 @@ struct change {
     uint64_t version; /* of its last change */
     uint64_t born;    /* the version at which it was added */
     uint32_t slot;    /* a number that no other item has meanwhile, as small as can be */
+    uint32_t part;    /* of a log that several lists share, the list; set before it is added */
 };
 TAILQ_HEAD(changes, change);
 
 /* One that was removed. */
 struct change_gone {
     uint64_t version, born;
-    uint32_t slot;
+    uint32_t slot, part;
     char *id;
 };
 
@@ -91,6 +92,9 @@ bool change_log_add(struct change_log *log, struct change *change);
 void change_log_touch(struct change_log *log, struct change *change);
 /* `id`: by which readers know it.  Copies it. */
 void change_log_remove(struct change_log *log, struct change *change, struct parley_bytes id);
+/* Removes an item that no reader shows, of which no cursor is told: a token from before says
+ * nothing about it (follow_options.born). */
+void change_log_forget(struct change_log *log, struct change *change);
 /* Wakes the listeners, though nothing has changed. */
 void change_log_wake(struct change_log *log);
 

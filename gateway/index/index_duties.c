@@ -46,6 +46,8 @@ const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1] = {
     [DUTY_PAGE_LABELLED] = "SELECT " COLUMNS " FROM refs o CROSS JOIN messages m WHERE "
                            "m.pos=o.pos AND m.protocol=?3 AND o.target_key=?6 "
                            "AND o.relation=?7" AFTER("o"),
+    [DUTY_STORED] = ROWS "m.pos>=?3 AND m.pos<?4 ORDER BY m.pos",
+    [DUTY_OLDEST] = "SELECT min(pos) FROM messages WHERE pos>=?1 AND pos<?2",
     NULL,
 };
 

@@ -25,6 +25,8 @@ enum index_duty_statement {
     DUTY_PAGE_OF_THREAD, /* in the thread ?6 */
     DUTY_PAGE_RECEIVED,  /* that name the receiver with the key ?6 */
     DUTY_PAGE_LABELLED,  /* that refer to the label with the key ?6 by the relation ?7 */
+    DUTY_STORED,         /* the messages of a stream from one position (?3) to another (?4) */
+    DUTY_OLDEST,         /* the position of the oldest of these (?1, ?2) */
     DUTY_STATEMENT_COUNT
 };
 extern const char *const index_duties_statements[DUTY_STATEMENT_COUNT + 1];

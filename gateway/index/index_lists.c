@@ -23,6 +23,7 @@
 #include "index_fetch.h"
 #include "index_search.h"
 #include "index_values.h"
+#include "inbox_watch.h"
 #include "negotiate.h"
 #include "problem.h"
 #include "query_options.h"
@@ -52,6 +53,7 @@ struct question {
     struct index_places places; /* of the messages whose data is wanted … */
     struct index_fetch fetch;
     struct parley_buffer items; /* … and they themselves */
+    struct follow_query follow;
     bool is_busy, has_fault;
     LIST_ENTRY(question) links;
 };
@@ -62,6 +64,8 @@ struct index_lists {
     const struct channel *channels;
     struct completion_queue *completions[INDEX_POOLS];
     const struct limits *limits;
+    struct follows *follows;
+    struct inbox_watch *const *inbox_watches;
     struct request_slots slots;
     struct index_fetcher fetcher;
     LIST_HEAD(, question) questions;
@@ -302,6 +306,13 @@ static bool set_option(void *context, size_t number, const char *value) {
     if (copy == NULL) {
         return true; /* has_fault says so */
     }
+    if (option == INDEX_FOLLOW) {
+        return follow_query_set(&question->follow, copy);
+    }
+    if (option == INDEX_SINCE && asked->view->may_follow) {
+        question->follow.token = copy;
+        return true;
+    }
     return option == INDEX_WAIT ? read_wait(question, value) : index_value_set(asked, option, copy);
 }
 
@@ -496,6 +507,38 @@ static struct question *create(struct index_lists *lists, struct http_request *r
     return question;
 }
 
+/* What is followed is kept current for all who follow it. */
+static void serve_followed(struct question *question, struct http_request *request) {
+    struct index_lists *lists = question->lists;
+    const struct index_question *asked = &question->asked;
+    const struct inbox_follow with = {.reactor = lists->reactor,
+                                      .service = lists->service,
+                                      .completions = lists->completions[INDEX_VIEWS],
+                                      .follows = lists->follows,
+                                      .limits = lists->limits,
+                                      .agent = asked->values[INDEX_AGENT],
+                                      .own = asked->own,
+                                      .unacked = asked->unacked};
+    inbox_watch_serve(lists->inbox_watches[asked->protocol], request, &question->follow, &with);
+}
+
+/* Whether the options of a list that may be followed go together; else it is answered. */
+static bool check_follow(const struct question *question, struct http_request *request) {
+    const char *const *values = question->asked.values;
+    if (!question->asked.view->may_follow) {
+        return true;
+    }
+    if (question->follow.is_followed &&
+        (values[INDEX_AFTER] != NULL || values[INDEX_WAIT] != NULL)) {
+        problem_respond(request, PROBLEM_INVALID_PARAMETER,
+                        "A list that is followed has each message once it is indexed: leave out "
+                        "`after` and `wait`.");
+        return false;
+    }
+    return follow_query_admit(request, &question->follow,
+                              values[INDEX_LIMIT] != NULL || values[INDEX_CURSOR] != NULL);
+}
+
 void index_lists_serve(struct index_lists *lists, struct http_request *request,
                        const struct index_view *view, const struct parley_protocol *protocol,
                        uint64_t readable, const char *own) {
@@ -506,7 +549,16 @@ void index_lists_serve(struct index_lists *lists, struct http_request *request,
     if (question == NULL) {
         return;
     }
-    if (!read_options(question, request) || !read_form(question, request)) {
+    if (!read_options(question, request) || !check_follow(question, request)) {
+        destroy(question);
+        return;
+    }
+    if (question->follow.is_followed) {
+        serve_followed(question, request);
+        destroy(question);
+        return;
+    }
+    if (!read_form(question, request)) {
         destroy(question);
         return;
     }
@@ -588,6 +640,8 @@ enum parley_status index_lists_create(const struct index_lists_options *options,
     lists->reactor = options->reactor;
     lists->channels = options->channels;
     lists->limits = options->limits;
+    lists->follows = options->follows;
+    lists->inbox_watches = options->inbox_watches;
     LIST_INIT(&lists->questions);
     enum parley_status status = index_fetcher_init(&lists->fetcher, options->jetstream,
                                                    options->schemas, options->channels);
@@ -611,6 +665,11 @@ void index_lists_stop(struct index_lists *lists) {
     for (size_t i = 0; i < INDEX_POOLS; i++) {
         completion_queue_close(lists->completions[i]);
         lists->completions[i] = NULL;
+    }
+    for (size_t i = 0; i < parley_protocol_count(); i++) {
+        if (lists->inbox_watches[i] != NULL) {
+            inbox_watch_end(lists->inbox_watches[i], lists->reactor);
+        }
     }
     for (question = LIST_FIRST(&lists->questions); question != NULL; question = next) {
         next = LIST_NEXT(question, links);

@@ -12,7 +12,9 @@
 #include "jetstream.h"
 #include "reactor.h"
 
+struct follows;
 struct index_lists;
+struct inbox_watch;
 
 struct index_lists_options {
     struct index_service *service; /* NULL: this gateway has no index, and lists are answered so */
@@ -21,6 +23,9 @@ struct index_lists_options {
     const struct limits *limits;          /* by which senders are told apart; NULL: they are not */
     struct parley_schema *const *schemas; /* of parley_protocols … */
     const struct channel *channels;       /* … and theirs */
+    /* What serves lists that are followed; of parley_protocols, shared. */
+    struct follows *follows;
+    struct inbox_watch *const *inbox_watches;
 };
 
 /* What one worker has.  Owns: borrows all; returns a new object. */

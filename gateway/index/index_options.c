@@ -4,6 +4,7 @@
 
 #include "index_messages.h"
 
+#include "follow.h"
 #include "index_duties.h"
 
 #define TEXT "{\"type\":\"string\",\"minLength\":1}"
@@ -130,6 +131,7 @@ static const struct parley_option_help of_inbox[] = {
     {"agent", "Whose messages; by default the agent to whom the token is bound.", A_TEXT, TEXT},
     ROW_CHOICE("unacked", "Only messages that the agent must acknowledge and has not; false: only "
                           "the others."),
+    FOLLOW_OPTION_HELP,
     ROW_LIMIT,
     ROW_CURSOR,
     ROW_AFTER,
@@ -235,6 +237,7 @@ const struct index_view index_views[] = {
     {.name = "inbox",
      .is_of = has_acks,
      .is_of_agent = true,
+     .may_follow = true,
      .options = of_inbox,
      .required = agent_alone,
      .statements = index_duties_statements,
@@ -285,6 +288,7 @@ enum index_option index_option_of(const char *name) {
         [INDEX_KIND] = "kind",
         [INDEX_STATE] = "state",
         [INDEX_BEAD] = "bead",
+        [INDEX_FOLLOW] = "follow",
     };
     enum index_option option = 0;
     while (names[option] != NULL && strcmp(names[option], name) != 0) {

@@ -98,6 +98,13 @@ bool index_page_is_first(const struct index_page *page) {
     return page->rows_read == 1;
 }
 
+bool index_page_give(struct index_page *page, const struct index_duties_row *row,
+                     index_page_take *take) {
+    page->rows_read++;
+    page->is_full = page->rows_read > INDEX_ROWS_MAX || !take(page, row);
+    return !page->is_full;
+}
+
 void index_page_walk(struct index_page *page, struct index_page_rows *one,
                      struct index_page_rows *other, index_page_take *take) {
     while (is_running(page) && (one->is_there || other->is_there)) {
@@ -106,9 +113,7 @@ void index_page_walk(struct index_page *page, struct index_page_rows *one,
             (!other->is_there || ledger_is_before(&one->row.message.at, &other->row.message.at));
         struct index_page_rows *rows = is_one ? one : other;
         const struct index_cursor at = rows->row.message.at;
-        page->rows_read++;
-        page->is_full = page->rows_read > INDEX_ROWS_MAX || !take(page, &rows->row);
-        if (page->is_full) {
+        if (!index_page_give(page, &rows->row, take)) {
             return;
         }
         page->from = at;

@@ -37,6 +37,10 @@ void index_page_rows_finish(struct index_page_rows *rows);
  * are. */
 typedef bool index_page_take(struct index_page *page, const struct index_duties_row *row);
 
+/* Gives one row to `take`.  Returns: false: the page is full. */
+bool index_page_give(struct index_page *page, const struct index_duties_row *row,
+                     index_page_take *take);
+
 /* Gives the rows of both, each message once, to `take`, until the page is full. */
 void index_page_walk(struct index_page *page, struct index_page_rows *one,
                      struct index_page_rows *other, index_page_take *take);

@@ -42,6 +42,7 @@ enum index_option {
     INDEX_KIND,
     INDEX_STATE,
     INDEX_BEAD,
+    INDEX_FOLLOW,
     INDEX_OPTION_COUNT
 };
 
@@ -76,6 +77,7 @@ struct index_question {
     /* Set, by any thread, once nothing waits for its answer any more; NULL: never. */
     const atomic_bool *is_unwanted;
     struct index_overdue *overdue; /* where the items of acks are noted, too; NULL: they are not */
+    struct index_inbox *inbox;     /* the same of those of an inbox */
 };
 
 enum index_answered {
@@ -96,6 +98,7 @@ struct index_view {
     const char *name; /* the last part of its address */
     bool is_of_all; /* /v1/NAME: over all protocols that the token reads; else /v1/PROTOCOL/NAME */
     bool is_of_agent; /* INDEX_AGENT is the agent to whom a token is bound, and no other */
+    bool may_follow;  /* with `follow`, for which `since` is a resume token */
     bool is_quick;    /* it asks for rows as they are, and for nothing that spans messages */
     bool is_of_one; /* what the index adds to a message, at /v1/PROTOCOL/messages/STREAM:SEQUENCE */
     /* Whether messages of the protocol make such a list; NULL: of each do. */

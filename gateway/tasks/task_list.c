@@ -221,6 +221,7 @@ static void follow(struct tasks *tasks, struct listing *listing) {
                    .release = release_listing,
                    .context = listing,
                    .sweep_ms = listing->filter.is_overdue ? SWEEP_MS : 0},
+        .absent = PROBLEM_BUS_UNAVAILABLE,
         .absence = "The tasks are still being read from NATS. Ask again later."};
     follows_serve(tasks->follows, gateway->limits, listing->request, &listing->follow, &options);
 }

@@ -26,6 +26,7 @@ static struct {
     struct index_store *store;
     struct index_reader reader;
     struct index_place stream;
+    const char *name; /* of the stream */
     unsigned protocol;
     uint64_t sequence;
     unsigned seed;
@@ -45,8 +46,9 @@ int index_fixture_open(unsigned protocol) {
         return -1;
     }
     index_reader_init(&its.reader, its.schema, &channels[protocol]);
+    its.name = channels[protocol].stream;
     const enum parley_status status =
-        index_store_place(its.store, channels[protocol].stream, protocol, "now", 1, &its.stream);
+        index_store_place(its.store, its.name, protocol, "now", 1, &its.stream);
     return status == PARLEY_OK ? 0 : -1;
 }
 
@@ -79,6 +81,23 @@ void index_fixture_store(const char *subject, const char *id, const char *text) 
 
 void index_fixture_commit(void) {
     assert_int_equal(index_store_commit(its.store), PARLEY_OK);
+}
+
+void index_fixture_prune(uint64_t first) {
+    bool is_left = true;
+    while (is_left) {
+        assert_int_equal(index_store_prune(its.store, its.stream.number, first, 1000, &is_left),
+                         PARLEY_OK);
+    }
+}
+
+void index_fixture_renew(const char *created) {
+    its.sequence = 0;
+    do {
+        assert_int_equal(
+            index_store_place(its.store, its.name, its.protocol, created, 1000, &its.stream),
+            PARLEY_OK);
+    } while (its.stream.is_left);
 }
 
 uint64_t index_fixture_last(void) {

@@ -17,6 +17,10 @@ int index_fixture_close(void);
  * `subject` NULL: any; `id` of its header; NULL: none. */
 void index_fixture_store(const char *subject, const char *id, const char *text);
 void index_fixture_commit(void);
+/* Removes the messages before `first`. */
+void index_fixture_prune(uint64_t first);
+/* The stream was created again, at another time: it is empty, and begins again. */
+void index_fixture_renew(const char *created);
 /* The sequence of the last message. */
 uint64_t index_fixture_last(void);
 

@@ -343,7 +343,7 @@ static const struct route routes[] = {
     ROUTE("/v1/{protocol}/contexts", READ, contexts, .get = serve_view),
     ROUTE("/v1/{protocol}/evolutions", READ, evolutions, .get = serve_view),
     ROUTE("/v1/{protocol}/acks", READ, acks, .get = serve_view),
-    ROUTE("/v1/{protocol}/inbox", READ, inbox, .get = serve_view),
+    ROUTE("/v1/{protocol}/inbox", READ, inbox, .get = serve_view, .stay = ROUTE_MAY_FOLLOW),
     ROUTE("/v1/{protocol}/items", READ, items, .get = serve_view),
     ROUTE("/v1/trace", READ_ANY, trace, .get = serve_view),
     ROUTE("/v1/{protocol}/agents/{name}", READ, agent, .get = serve_agents, .is_json = true),

@@ -25,6 +25,7 @@
 #include "fact_ledger.h"
 #include "figures.h"
 #include "bootstrap_token.h"
+#include "inbox_watch.h"
 #include "index_keeper.h"
 #include "index_lists.h"
 #include "jwks_keeper.h"
@@ -82,6 +83,7 @@ struct server {
     struct shared_figures shared_figures;
     struct board **boards;
     struct agent_watch **agent_watches;
+    struct inbox_watch **inbox_watches;
     struct moments *moments;
     struct fact_ledger *fact_ledger;
     struct index_keeper *index_keeper; /* NULL: no index is kept … */
@@ -464,6 +466,7 @@ static int create_shared(struct server *server) {
                            &server->boards) != PARLEY_OK ||
         agent_watches_create(server->configuration.channels, server->schemas,
                              &server->agent_watches) != PARLEY_OK ||
+        inbox_watches_create(server->configuration.channels, &server->inbox_watches) != PARLEY_OK ||
         worker_pool_create(WORKER_POOL_THREADS, &server->worker_pool) != PARLEY_OK) {
         return fail("cannot start", "out of memory");
     }
@@ -473,6 +476,7 @@ static int create_shared(struct server *server) {
 static void destroy_shared(struct server *server) {
     worker_pool_destroy(server->worker_pool);
     agent_watches_destroy(server->agent_watches);
+    inbox_watches_destroy(server->inbox_watches);
     task_boards_destroy(server->boards);
     moments_destroy(server->moments);
     fact_ledger_destroy(server->fact_ledger);
@@ -506,6 +510,7 @@ static int start_workers(struct server *server) {
         .commit = server->commit,
         .boards = server->boards,
         .agent_watches = server->agent_watches,
+        .inbox_watches = server->inbox_watches,
         .moments = server->moments,
         .fact_ledger = server->fact_ledger,
         .index_service = server->index_service,

@@ -372,7 +372,9 @@ static enum parley_status build(struct worker *worker) {
                                               .jetstream = gateway->jetstream,
                                               .limits = gateway->limits,
                                               .schemas = gateway->schemas,
-                                              .channels = gateway->configuration->channels};
+                                              .channels = gateway->configuration->channels,
+                                              .follows = worker->services.follows,
+                                              .inbox_watches = worker->options.inbox_watches};
     PARLEY_TRY(index_lists_create(&lists, &worker->services.index_lists));
     worker->services.index_keeper = worker->options.index_keeper;
     PARLEY_TRY(create_webhooks(worker));

@@ -40,6 +40,7 @@ struct worker_options {
     int admin_fd;                      /* of --admin-listen; -1: another worker has it, or none */
     struct board *const *boards;       /* shared */
     struct agent_watch *const *agent_watches; /* shared */
+    struct inbox_watch *const *inbox_watches; /* shared */
     struct moments *moments;                  /* shared */
     struct fact_ledger *fact_ledger;          /* shared */
     struct index_service *index_service;      /* shared; NULL: no index is kept … */

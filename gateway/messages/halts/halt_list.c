@@ -311,6 +311,7 @@ static void follow(struct gateway *gateway, struct follows *follows, struct http
         .name = "halts",
         .agent = principal_agent(guard_principal(request), gateway->configuration->bind_sender),
         .filter = {.filter = watching, .release = free, .context = watching},
+        .absent = PROBLEM_BUS_UNAVAILABLE,
         .absence = ABSENCE};
     follows_serve(follows, gateway->limits, request, &query->follow, &options);
 }

@@ -226,6 +226,7 @@ void agent_watch_serve(struct agent_watch *watch, struct http_request *request,
         .name = "agents",
         .agent = with->own,
         .filter = {.filter = &following->watching, .release = release, .context = following},
+        .absent = PROBLEM_BUS_UNAVAILABLE,
         .absence = "The agents' messages are still being read from NATS, or lie in no stream that "
                    "can be read. Ask again later."};
     follows_serve(with->follows, with->limits, request, &query->follow, &options);

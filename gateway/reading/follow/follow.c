@@ -85,7 +85,7 @@ static void keep_alive(struct follow_reader *reader) {
 static void on_quiet(struct reactor_timer *timer) {
     struct follow_reader *reader = OWNER_OF(timer, struct follow_reader, quiet);
     if (reader->phase == FOLLOW_WAITS) {
-        refuse(reader, PROBLEM_BUS_UNAVAILABLE, reader->absence);
+        refuse(reader, reader->absent, reader->absence);
         return;
     }
     keep_alive(reader);
@@ -243,15 +243,37 @@ static void begin_to_flow(struct follow_reader *reader) {
     http_respond_live(reader->request, 200, reader->media_type, read_events);
 }
 
+static const struct follow_trouble *trouble_of(const struct follow_reader *reader) {
+    const struct follow_trouble *trouble = NULL;
+    if (reader->ops->trouble != NULL) {
+        pthread_mutex_lock(reader->log->lock);
+        trouble = reader->ops->trouble(reader->list);
+        pthread_mutex_unlock(reader->log->lock);
+    }
+    return trouble;
+}
+
 /* Returns: false: the list is not whole yet. */
 static bool try_to_begin(struct follow_reader *reader) {
+    const struct follow_trouble *trouble = trouble_of(reader);
     pthread_mutex_lock(reader->log->lock);
     const bool is_whole = reader->ops->is_whole(reader->list);
     pthread_mutex_unlock(reader->log->lock);
-    if (is_whole) {
+    if (trouble != NULL) {
+        refuse(reader, PROBLEM_OVERLOADED, trouble->detail);
+    } else if (is_whole) {
         begin_to_flow(reader);
     }
-    return is_whole;
+    return trouble != NULL || is_whole;
+}
+
+static void tell(struct follow_reader *reader) {
+    const struct follow_trouble *trouble = trouble_of(reader);
+    if (trouble != NULL) {
+        end(reader, trouble->reason);
+    } else {
+        wake(reader);
+    }
 }
 
 static void on_changes(struct change_listener *listener) {
@@ -263,7 +285,7 @@ static void on_changes(struct change_listener *listener) {
         if (reader->phase == FOLLOW_WAITS) {
             (void)try_to_begin(reader);
         } else {
-            wake(reader);
+            tell(reader);
         }
     }
 }
@@ -347,6 +369,9 @@ static struct follow_reader *create(struct follows *follows, struct http_request
                                .list = options->list,
                                .log = options->log,
                                .filter = options->filter,
+                               .part = options->part,
+                               .born = options->born,
+                               .absent = options->absent,
                                .absence = options->absence,
                                .is_sse = form->is_sse,
                                .digest = digest_of(request, options->agent),

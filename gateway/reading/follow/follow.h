@@ -10,13 +10,22 @@
 
 #include "change_log.h"
 #include "http.h"
+#include "problem.h"
 #include "stream_access.h"
 
 struct follows;
 struct limits;
 
+/* Why a list cannot be followed, now or any more. */
+struct follow_trouble {
+    const char *reason; /* of parley.end, for those who follow it */
+    const char *detail; /* a sentence of the problem `overloaded`, for those who ask */
+};
+
 /* A list. With its lock, all of it. */
 struct follow_ops {
+    /* Static; NULL: there is none. May be NULL: there never is. */
+    const struct follow_trouble *(*trouble)(void *list);
     /* Whether what it holds is known: until then readers wait. */
     bool (*is_whole)(void *list);
     /* Called before the first of some calls of `write`. May be NULL. */
@@ -45,7 +54,13 @@ struct follow_options {
         void *context;
         int64_t sweep_ms; /* time alone lets items pass: all are looked at so often; 0: no */
     } filter;
-    const char *absence; /* a sentence: why the list cannot be read, if it is not whole in time */
+    /* Of a list that shares the log with others: the part of its items, and the log's version when
+     * it was made; a token from before is of another list. */
+    uint32_t part;
+    uint64_t born;
+    /* If it is not whole in time: a problem of 503, and a sentence that says why. */
+    enum problem absent;
+    const char *absence;
 };
 
 /* The options of the query that are about following, for the table of a list. */

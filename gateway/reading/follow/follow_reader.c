@@ -162,7 +162,8 @@ static enum parley_status show(struct follow_reader *reader, const struct change
 
 /* One that was removed before the reader knew what its client has may be in the client's list. */
 static enum parley_status show_gone(struct follow_reader *reader, const struct change_gone *gone) {
-    const bool may_be_shown = gone->born <= reader->resumed_at && gone->version <= reader->began_at;
+    const bool may_be_shown = gone->part == reader->part && gone->born <= reader->resumed_at &&
+                              gone->version <= reader->began_at;
     if (is_shown(reader, gone->slot) || may_be_shown) {
         write_left(reader, gone->version, parley_bytes_of(gone->id));
     }
@@ -207,7 +208,8 @@ void follow_reader_place(struct follow_reader *reader, const struct follow_token
     const char *reason = token != NULL ? objection_to(reader, token) : NULL;
     if (reason != NULL || token == NULL) {
         begin_again(reader, reason);
-    } else if (!change_cursor_place(log, &reader->cursor, token->epoch, token->version)) {
+    } else if ((token->version > 0 && token->version < reader->born) ||
+               !change_cursor_place(log, &reader->cursor, token->epoch, token->version)) {
         begin_again(reader, "token-too-old");
     } else if (token->version > 0) {
         reader->resumed_at = token->version;

@@ -23,6 +23,9 @@ struct follow_reader {
     void *list;
     struct change_log *log;
     struct follow_filter filter;
+    uint32_t part;
+    uint64_t born;
+    enum problem absent;
     const char *absence;
     char name[FOLLOW_NAME_MAX];
     bool is_sse;
