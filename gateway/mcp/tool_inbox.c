@@ -184,10 +184,12 @@ static bool is_fine(const struct tool_call *call, const struct tool_answer *answ
     return answer->status == 200 || answer->status == FORBIDDEN || has_no_index(call, answer);
 }
 
+/* A list of tasks says so by `more`: those that it leaves out may be this agent's. */
 static bool has_next_page(const struct tool_call *call, struct parley_bytes answer) {
-    struct json_field next = {.name = "next"};
-    return json_fields_read(answer, &next, 1, call->arena, NULL) == JSON_FIELDS_READ &&
-           next.kind == PARLEY_STRING;
+    struct json_field fields[] = {{.name = "next"}, {.name = "more"}};
+    return json_fields_read(answer, fields, 2, call->arena, NULL) == JSON_FIELDS_READ &&
+           (fields[0].kind == PARLEY_STRING ||
+            (fields[1].kind == PARLEY_BOOLEAN && fields[1].number != 0));
 }
 
 static void begin_part(struct tool_call *call, enum part part, const struct tool_answer *answer) {
@@ -211,8 +213,8 @@ static void take_answer(struct tool_call *call, const struct tool_answer *answer
     } else if (answer->status == 200) {
         each_item(&selection, answer->body, takes[part]);
     }
-    if (part == MESSAGES) {
-        selection.has_more = answer->status == 200 && has_next_page(call, answer->body);
+    if (part != HALTS && answer->status == 200) {
+        selection.has_more = selection.has_more || has_next_page(call, answer->body);
     }
     if (part != HALTS && !has_no_index(call, answer)) {
         parley_buffer_char(&call->gathered, ']');

@@ -202,6 +202,10 @@ static void test_an_inbox_has_what_is_for_the_agent_and_names_what_it_may_not_re
          {"{\"items\":[]}", "{\"items\":[{\"id\":\"m\"}],\"next\":\"n\"}", "{\"items\":[]}",
           "{\"items\":[]}"},
          "{\"tasks\":[],\"messages\":[{\"id\":\"m\"}],\"halts\":[],\"more\":true,\"left_out\":[]}"},
+        {{200, 200, 200, 200}, /* the list of tasks has left out some */
+         {"{\"items\":[{\"id\":1,\"to\":\"x\",\"holder\":null}],\"more\":true}",
+          "{\"items\":[],\"next\":null}", "{\"items\":[]}", "{\"items\":[]}"},
+         "{\"tasks\":[],\"messages\":[],\"halts\":[],\"more\":true,\"left_out\":[]}"},
         {{403, 404, 200, 200}, /* no index */
          {"{}", "{}", "{\"items\":[]}", "{\"items\":[]}"},
          "{\"tasks\":[],\"messages\":null,\"halts\":[],\"more\":false,"
