@@ -135,6 +135,10 @@ static int check_or_make(sqlite3 *file) {
     return application == APPLICATION && version == INDEX_VERSION ? SQLITE_OK : SQLITE_NOTADB;
 }
 
+void index_file_prepare_sqlite(void) {
+    (void)sqlite3_config(SQLITE_CONFIG_MEMSTATUS, 0);
+}
+
 /* SQLite gives its other files the mode of this one. */
 static bool make_file(const char *path) {
     const int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, S_IRUSR | S_IWUSR);

@@ -25,6 +25,11 @@ enum index_opened {
     INDEX_FAILED,   /* it cannot be opened or made: `error` says why */
 };
 
+/* Switches off SQLite's count of all memory, for which every allocation of a thread would wait for
+ * those of others. Before anything else here, and before other threads use SQLite; later calls do
+ * nothing. */
+void index_file_prepare_sqlite(void);
+
 /* Opens the file for writing, and makes it (mode 0600) where there is none.
  * Owns: returns a connection, which the caller closes with sqlite3_close. */
 enum index_opened index_file_open(const char *folder, struct sqlite3 **out,

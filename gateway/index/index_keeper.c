@@ -548,6 +548,7 @@ enum parley_status index_keeper_create(const struct index_keeper_options *option
         free(keeper);
         return PARLEY_E_UNSUPPORTED;
     }
+    index_file_prepare_sqlite();
     keeper->lock_fd = index_file_lock(options->folder);
     enum parley_status status =
         keeper->lock_fd >= 0 ? reactor_create(&keeper->reactor) : PARLEY_E_IO;

@@ -14,7 +14,7 @@
 
 #include "index_words.h"
 
-enum { SECRET_BYTES = 16, DIGEST_BYTES = 16 };
+enum { SECRET_BYTES = 16, DIGEST_BYTES = 16, REACHED_MAX = 16 };
 
 enum statement {
     ADD_MESSAGE,
@@ -45,12 +45,20 @@ static const char *const texts[] = {
     [SET_NEXT] = "UPDATE streams SET next=?2 WHERE stream=?1",
 };
 
+/* How far a stream was read. */
+struct reached {
+    unsigned stream;
+    uint64_t next;
+};
+
 struct index_store {
     sqlite3 *file;
     sqlite3_stmt *statements[STATEMENT_COUNT];
     unsigned char secret[SECRET_BYTES];
     struct index_words words;
     size_t pending;
+    struct reached reached[REACHED_MAX]; /* in the transaction; `streams` learns it at its end */
+    size_t reached_count;
     bool is_damaged;
 };
 
@@ -366,9 +374,33 @@ static enum parley_status begin(struct index_store *store) {
     return store->pending == 0 ? run(store, "BEGIN IMMEDIATE") : PARLEY_OK;
 }
 
+static enum parley_status set_reached(struct index_store *store) {
+    sqlite3_stmt *set = store->statements[SET_NEXT];
+    for (size_t i = 0; i < store->reached_count; i++) {
+        sqlite3_bind_int64(set, 1, store->reached[i].stream);
+        sqlite3_bind_int64(set, 2, (sqlite3_int64)store->reached[i].next);
+        PARLEY_TRY(step(store, set));
+    }
+    store->reached_count = 0;
+    return PARLEY_OK;
+}
+
+static enum parley_status note_reached(struct index_store *store, unsigned stream, uint64_t next) {
+    size_t i = 0;
+    while (i < store->reached_count && store->reached[i].stream != stream) {
+        i++;
+    }
+    if (i == REACHED_MAX) {
+        PARLEY_TRY(set_reached(store));
+        i = 0;
+    }
+    store->reached[i] = (struct reached){.stream = stream, .next = next};
+    store->reached_count = i < store->reached_count ? store->reached_count : i + 1;
+    return PARLEY_OK;
+}
+
 enum parley_status index_store_add(struct index_store *store, const struct index_row *row) {
     const sqlite3_int64 pos = position(row->stream, row->sequence);
-    sqlite3_stmt *set = store->statements[SET_NEXT];
     PARLEY_TRY(begin(store));
     store->pending++;
     if (row->entry != NULL) {
@@ -382,9 +414,7 @@ enum parley_status index_store_add(struct index_store *store, const struct index
     if (row->words.length > 0) {
         PARLEY_TRY(note(store, index_words_add(&store->words, pos, row->stored_ms, row->words)));
     }
-    sqlite3_bind_int64(set, 1, row->stream);
-    sqlite3_bind_int64(set, 2, (sqlite3_int64)row->sequence + 1);
-    return step(store, set);
+    return note_reached(store, row->stream, row->sequence + 1);
 }
 
 enum parley_status index_store_commit(struct index_store *store) {
@@ -392,6 +422,7 @@ enum parley_status index_store_commit(struct index_store *store) {
         return PARLEY_OK;
     }
     store->pending = 0;
+    PARLEY_TRY(set_reached(store));
     return run(store, "COMMIT");
 }
 
