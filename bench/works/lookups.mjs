@@ -27,7 +27,10 @@ const sender = (label, server) => ({
   run: (bench) =>
     withServers(bench, { server, probe: probe(LIST) }, async ({ url }) => {
       const { requests: count, seconds, p50_ms, p99_ms } = await wrk(bench, CONNECTIONS, url + LIST);
-      return { count, value: count / seconds, p50_ms, p99_ms };
+      const { headers } = await fetch(`${url}${LIST}?limit=1`);
+      const read = headers.get("parley-index")?.match(/VLP:(\d+)/)?.[1] ?? 0;
+      const indexed = Number(read) / count; // by the end
+      return { count, value: count / seconds, p50_ms, p99_ms, indexed };
     }),
 });
 

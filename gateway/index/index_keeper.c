@@ -6,18 +6,24 @@
  * again.
  *
  * Rows are committed when all messages have come, and while catching up in large batches, which
- * cost a third of small ones. */
+ * cost a third of small ones.
+ *
+ * Before each pull index_pace is asked. While it says no, places are held, until it says yes or
+ * until a question waits for a message (index_keeper_hurry). */
 
 #include "index_keeper.h"
 
 #include <pthread.h>
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "index_clocks.h"
 #include "index_message.h"
+#include "index_pace.h"
 #include "index_words.h"
 #include "log.h"
 #include "ordered_consumer.h"
@@ -25,11 +31,12 @@
 enum {
     PLACES_MAX = 64,
     LOOK_MS = 2000,
-    COMMIT_MS = 10, /* after the last message */
-    COMMIT_LATEST_MS = 1000,
+    HURRY_MS = 1000,
+    HELD_MS = 25, /* index_pace and index_keeper_hurry are asked again */
     BATCH_ROWS = 20000,
     PULL_COUNT = 256,
     PULL_BYTES = 512 * 1024,
+    PULLS_LIMITED = 4, /* at once: a message costs less where more are read in a row */
     PRUNE_ROWS = 2000, /* a step */
     NICE = 10,
     IN_FLIGHT = 16,
@@ -51,6 +58,7 @@ struct place {
     int64_t asked_ms, looked_ms; /* when the next look and the last one asked the stream … */
     int64_t covered_ms; /* … and the last one of which all that it saw is committed; 0: none */
     bool is_current;    /* nothing more has come than the stream said it would */
+    bool is_held;       /* it is to be read on when that is allowed */
     bool is_seen;
     bool is_placed; /* the file knows it, and holds nothing of an earlier one of its name */
 };
@@ -64,7 +72,10 @@ struct index_keeper {
     struct index_store *store;    /* NULL: it cannot be used at present */
     struct place places[PLACES_MAX];
     size_t place_count;
-    struct reactor_timer look, commit, prune;
+    struct reactor_timer look, commit, prune, held;
+    struct index_pace pace;
+    struct index_clocks clocks;
+    int64_t pending_ms; /* when the first row of the transaction was written */
     pthread_t thread;
     uint64_t file_number;                  /* of the store's file */
     bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
@@ -72,6 +83,7 @@ struct index_keeper {
     atomic_bool is_known;
     atomic_ullong lag, bytes;
     atomic_llong *covered_ms; /* one per protocol */
+    atomic_llong hurried_ms;  /* until then, on reactor_clock_ms, nothing is held back */
     int lock_fd;
 };
 
@@ -83,6 +95,7 @@ static void stop_reading(struct index_keeper *keeper) {
         keeper->places[i].consumer = NULL;
         keeper->places[i].is_placed = false;
         keeper->places[i].is_current = false;
+        keeper->places[i].is_held = false;
     }
 }
 
@@ -232,12 +245,47 @@ static void on_commit(struct reactor_timer *timer) {
     commit(OWNER_OF(timer, struct index_keeper, commit));
 }
 
+static bool is_hurried(const struct index_keeper *keeper) {
+    return reactor_now_ms(keeper->reactor) < atomic_load(&keeper->hurried_ms);
+}
+
+/* There are rows to commit. */
+static void commit_soon(struct index_keeper *keeper, bool is_current) {
+    const int64_t age_ms = reactor_now_ms(keeper->reactor) - keeper->pending_ms;
+    reactor_timer_set(keeper->reactor, &keeper->commit,
+                      index_pace_commit_ms(&keeper->pace, age_ms, is_current, is_hurried(keeper)));
+}
+
 /* ---- messages ---- */
+
+static bool may_read(struct index_keeper *keeper) {
+    struct index_pace_sample sample = {.lag = atomic_load(&keeper->lag),
+                                       .is_wanted = is_hurried(keeper)};
+    index_clocks_read(&keeper->clocks, &sample);
+    return index_pace_allows(&keeper->pace, &sample);
+}
 
 static void pull(void *context) {
     struct place *place = context;
-    if (place->consumer != NULL) {
-        ordered_consumer_pull(place->consumer, PULL_COUNT, PULL_BYTES);
+    struct index_keeper *keeper = place->keeper;
+    place->is_held = place->consumer != NULL && !may_read(keeper);
+    if (place->is_held) {
+        reactor_timer_set(keeper->reactor, &keeper->held, HELD_MS);
+    } else if (place->consumer != NULL) {
+        const size_t pulls = index_pace_is_limited(&keeper->pace) ? PULLS_LIMITED : 1;
+        ordered_consumer_pull(place->consumer, pulls * PULL_COUNT, pulls * PULL_BYTES);
+    }
+}
+
+static void on_held(struct reactor_timer *timer) {
+    struct index_keeper *keeper = OWNER_OF(timer, struct index_keeper, held);
+    for (size_t i = 0; i < keeper->place_count; i++) {
+        if (keeper->places[i].is_held) {
+            pull(&keeper->places[i]);
+        }
+    }
+    if (keeper->store != NULL && index_store_pending(keeper->store) > 0 && is_hurried(keeper)) {
+        commit_soon(keeper, false);
     }
 }
 
@@ -254,7 +302,8 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
         return;
     }
     if (index_store_pending(keeper->store) == 0) {
-        reactor_timer_set(keeper->reactor, &keeper->commit, COMMIT_LATEST_MS);
+        keeper->pending_ms = reactor_now_ms(keeper->reactor);
+        commit_soon(keeper, false);
     }
     if (index_reader_read(&keeper->readers[place->channel], place->at.number, stored, &row) !=
             PARLEY_OK ||
@@ -274,7 +323,7 @@ static void on_current(void *context) {
     struct index_keeper *keeper = place->keeper;
     place->is_current = true;
     if (keeper->store != NULL && index_store_pending(keeper->store) > 0) {
-        reactor_timer_set(keeper->reactor, &keeper->commit, COMMIT_MS);
+        commit_soon(keeper, true);
     }
 }
 
@@ -526,7 +575,13 @@ static void *run(void *context) {
     struct index_keeper *keeper = context;
     pthread_setname_np(pthread_self(), "index");
     (void)setpriority(PRIO_PROCESS, (id_t)gettid(), NICE);
+    (void)pthread_setschedparam(pthread_self(), SCHED_BATCH, &(struct sched_param){0});
+    struct index_pace_sample sample = {.lag = 0};
+    index_clocks_open(&keeper->clocks);
+    index_clocks_read(&keeper->clocks, &sample);
+    index_pace_init(&keeper->pace, index_clocks_processors(), &sample);
     reactor_run(keeper->reactor);
+    index_clocks_close(&keeper->clocks);
     return NULL;
 }
 
@@ -542,6 +597,7 @@ enum parley_status index_keeper_create(const struct index_keeper_options *option
     keeper->look.fire = on_look;
     keeper->commit.fire = on_commit;
     keeper->prune.fire = on_prune;
+    keeper->held.fire = on_held;
     if (options->has_words && !index_words_are_possible()) {
         snprintf(error, 512,
                  "--index-text needs SQLite with FTS5, which this one was built without");
@@ -610,4 +666,8 @@ struct index_progress index_keeper_progress(const struct index_keeper *keeper) {
 
 int64_t index_keeper_covered_ms(const struct index_keeper *keeper, size_t protocol) {
     return atomic_load(&keeper->covered_ms[protocol]);
+}
+
+void index_keeper_hurry(struct index_keeper *keeper) {
+    atomic_store(&keeper->hurried_ms, reactor_clock_ms() + HURRY_MS);
 }

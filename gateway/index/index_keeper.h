@@ -45,6 +45,10 @@ void index_keeper_destroy(struct index_keeper *keeper);
 
 struct index_progress index_keeper_progress(const struct index_keeper *keeper);
 
+/* A question waits for what is not in the file: for a second nothing is held back for the sake of
+ * senders (index_pace.h), and rows are committed soon.  Threads: any. */
+void index_keeper_hurry(struct index_keeper *keeper);
+
 /* The time, on reactor_clock_ms, before which all messages of parley_protocols[protocol] that NATS
  * then had are in the file, for every question that begins from now on; 0: it is not known, as
  * while the file is made again.  Threads: any. */

@@ -60,6 +60,7 @@ struct question {
 
 struct index_lists {
     struct index_service *service;
+    struct index_keeper *keeper;
     struct reactor *reactor;
     const struct channel *channels;
     struct completion_queue *completions[INDEX_POOLS];
@@ -246,6 +247,9 @@ static void done(struct worker_pool_task *task) {
     struct question *question = OWNER_OF(task, struct question, task);
     struct reactor *reactor = question->lists->reactor;
     question->is_busy = false;
+    if (question->answered == INDEX_BEHIND) {
+        index_keeper_hurry(question->lists->keeper);
+    }
     if (question->request == NULL) {
         destroy(question);
     } else if ((question->answered == INDEX_BEHIND || question->answered == INDEX_BROKEN) &&
@@ -637,6 +641,7 @@ enum parley_status index_lists_create(const struct index_lists_options *options,
         return PARLEY_E_MEMORY;
     }
     lists->service = options->service;
+    lists->keeper = options->keeper;
     lists->reactor = options->reactor;
     lists->channels = options->channels;
     lists->limits = options->limits;

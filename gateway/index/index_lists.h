@@ -8,6 +8,7 @@
 
 #include "channel.h"
 #include "http.h"
+#include "index_keeper.h"
 #include "index_service.h"
 #include "jetstream.h"
 #include "reactor.h"
@@ -18,6 +19,7 @@ struct inbox_watch;
 
 struct index_lists_options {
     struct index_service *service; /* NULL: this gateway has no index, and lists are answered so */
+    struct index_keeper *keeper;   /* of that index, likewise */
     struct reactor *reactor;
     struct jetstream *jetstream;
     const struct limits *limits;          /* by which senders are told apart; NULL: they are not */

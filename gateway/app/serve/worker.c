@@ -368,6 +368,7 @@ static enum parley_status build(struct worker *worker) {
                                                         .limits = gateway->limits};
     worker->services.artifacts.checkpoints = &worker->services.checkpoints;
     const struct index_lists_options lists = {.service = worker->options.index_service,
+                                              .keeper = worker->options.index_keeper,
                                               .reactor = gateway->reactor,
                                               .jetstream = gateway->jetstream,
                                               .limits = gateway->limits,

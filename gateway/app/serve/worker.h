@@ -44,7 +44,7 @@ struct worker_options {
     struct moments *moments;                  /* shared */
     struct fact_ledger *fact_ledger;          /* shared */
     struct index_service *index_service;      /* shared; NULL: no index is kept … */
-    const struct index_keeper *index_keeper;  /* … nor is this there */
+    struct index_keeper *index_keeper;        /* … nor is this there */
     struct budget *budget;                    /* shared */
     struct coding_quota *codings;             /* shared */
     struct spool_quota *spools;               /* shared */
