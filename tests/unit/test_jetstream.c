@@ -612,6 +612,7 @@ static void test_a_healthy_server_is_probed_and_left_in_peace(void **state) {
 struct asking {
     struct js_world *world;
     const char *stream;
+    const char *subject; /* NULL: about the stream alone */
     bool is_asked;
     unsigned answers;
     struct jetstream_stream_info info;
@@ -625,20 +626,47 @@ static void on_info(void *context, const struct jetstream_stream_info *info) {
 
 static void ask(void *context) {
     struct asking *asking = context;
+    struct jetstream *jetstream = asking->world->jetstream;
     asking->is_asked =
-        jetstream_stream_ask(asking->world->jetstream, asking->stream, on_info, asking) != NULL;
+        (asking->subject != NULL
+             ? jetstream_subject_ask(jetstream, asking->stream, asking->subject, on_info, asking)
+             : jetstream_stream_ask(jetstream, asking->stream, on_info, asking)) != NULL;
 }
 
 static bool is_answered(void *context) {
     return ((struct asking *)context)->answers > 0;
 }
 
-static struct jetstream_stream_info ask_about(struct js_world *world, const char *stream) {
-    struct asking asking = {.world = world, .stream = stream};
+static struct jetstream_stream_info ask_about_subject(struct js_world *world, const char *stream,
+                                                      const char *subject) {
+    struct asking asking = {.world = world, .stream = stream, .subject = subject};
     loop_do(&world->loop, ask, &asking);
     assert_true(asking.is_asked);
     assert_true(loop_wait(&world->loop, is_answered, &asking, LOOP_PATIENCE_MS));
     return asking.info;
+}
+
+static struct jetstream_stream_info ask_about(struct js_world *world, const char *stream) {
+    return ask_about_subject(world, stream, NULL);
+}
+
+static void test_a_stream_tells_how_many_messages_a_subject_has(void **state) {
+    struct js_world *world = *state;
+    js_world_start(world);
+    js_world_look(world);
+    js_world_store(world, "vlp.safe.claim", "x");
+    js_world_store(world, "vlp.safe.query", "x");
+    js_world_store(world, "vlp.safe.claim", "y");
+    static const struct {
+        const char *subject;
+        uint64_t count;
+    } rows[] = {{"vlp.safe.claim", 2}, {"vlp.safe.query", 1}, {"vlp.safe.answer", 0}, {NULL, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        const struct jetstream_stream_info info = ask_about_subject(world, "VLP", rows[i].subject);
+        assert_true(info.is_known);
+        assert_int_equal(info.last_sequence, 3);
+        assert_int_equal(info.subject_message_count, rows[i].count);
+    }
 }
 
 static void test_a_stream_tells_its_bounds(void **state) {
@@ -875,6 +903,7 @@ int main(void) {
         TEST(test_a_server_is_unresponsive_that_acknowledges_nothing_in_one_stream),
         TEST(test_a_turn_of_ours_that_takes_long_is_not_the_servers_silence),
         TEST(test_a_healthy_server_is_probed_and_left_in_peace),
+        TEST(test_a_stream_tells_how_many_messages_a_subject_has),
         TEST(test_a_stream_tells_its_bounds),
         TEST(test_a_question_is_answered_when_the_connection_breaks),
         TEST(test_a_message_is_found_by_its_sequence_with_its_headers),

@@ -20,15 +20,15 @@
 
 /* Three chunks, with the sequences 11, 13 and 15. */
 static const char chunks[][4] = {"abc", "def", "ghi"};
-enum { FIRST = 11, SECOND = 13, THIRD = 15 };
+enum { FIRST = 11, SECOND = 13, THIRD = 15, META = 20 };
 
 /* ---- JetStream ---- */
 
 struct jetstream_request {
-    jetstream_last_fn *last;
     jetstream_held_fn *held;
+    jetstream_info_fn *info;
     void *context;
-    uint64_t sequence;
+    uint64_t sequence; /* 0: for the meta */
 };
 
 static struct jetstream_request *pending;
@@ -58,13 +58,13 @@ void jetstream_request_cancel(struct jetstream_request *request) {
     }
 }
 
-struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const char *stream,
-                                             const char *subject, jetstream_last_fn *done,
-                                             void *context) {
+struct jetstream_request *jetstream_last_held_ask(struct jetstream *jetstream, const char *stream,
+                                                  const char *subject, jetstream_held_fn *done,
+                                                  void *context) {
     (void)jetstream;
-    (void)subject;
     assert_string_equal(stream, "OBJ_b");
-    return new_request((struct jetstream_request){.last = done, .context = context});
+    assert_memory_equal(subject, "$O.b.M.", strlen("$O.b.M."));
+    return new_request((struct jetstream_request){.held = done, .context = context});
 }
 
 struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, const char *stream,
@@ -75,6 +75,15 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, c
     assert_string_equal(subject, "$O.b.C.NUID");
     return new_request(
         (struct jetstream_request){.held = done, .context = context, .sequence = sequence});
+}
+
+struct jetstream_request *jetstream_subject_ask(struct jetstream *jetstream, const char *stream,
+                                                const char *subject, jetstream_info_fn *done,
+                                                void *context) {
+    (void)jetstream;
+    assert_string_equal(stream, "OBJ_b");
+    assert_string_equal(subject, "$O.b.C.NUID");
+    return new_request((struct jetstream_request){.info = done, .context = context});
 }
 
 enum parley_status ordered_consumer_open(struct jetstream *jetstream, const char *stream,
@@ -101,7 +110,7 @@ void ordered_consumer_close(struct ordered_consumer *consumer) {
     is_open = is_open && consumer == NULL;
 }
 
-/* The leader is asked for the first chunk from `from` on, and has the one with `sequence`; 0: it
+/* It is asked for the first chunk from `from` on, and has the one with `sequence`; 0: it
  * has none. */
 static void answer(uint64_t from, uint64_t sequence) {
     const struct jetstream_request request = end_request();
@@ -116,6 +125,14 @@ static void answer(uint64_t from, uint64_t sequence) {
 static char received[16];
 static int ended; /* an object_end; -1: it has not */
 static struct object_reader *reader;
+static char meta[256];
+
+/* The leader is asked for the meta. */
+static void answer_meta(const struct jetstream_held *held) {
+    const struct jetstream_request request = end_request();
+    assert_int_equal(request.sequence, 0);
+    request.held(request.context, held);
+}
 
 static void on_bytes(void *context, struct parley_bytes bytes) {
     (void)context;
@@ -135,7 +152,7 @@ static void on_ended(void *context, enum object_end how) {
 static int begin(void **state) {
     const struct object_reader_events events = {
         .bytes = on_bytes, .pulled = on_pulled, .ended = on_ended};
-    char sum[OBJECT_DIGEST_MAX], meta[256];
+    char sum[OBJECT_DIGEST_MAX];
     struct object_digest digest;
     (void)state;
     received[0] = '\0';
@@ -149,10 +166,8 @@ static int begin(void **state) {
              "{\"name\":\"" NAME "\",\"nuid\":\"NUID\",\"size\":9,\"chunks\":3,\"digest\":\"%s\"}",
              sum);
     assert_int_equal(object_reader_open(NULL, "b", &want, &events, &reader), PARLEY_OK);
-    const struct jetstream_request request = end_request();
-    const struct jetstream_last last = {
-        .found = JETSTREAM_LAST_FOUND, .sequence = 20, .payload = parley_bytes_of(meta)};
-    request.last(request.context, &last);
+    answer_meta(&(struct jetstream_held){
+        .found = JETSTREAM_HELD_FOUND, .sequence = META, .payload = parley_bytes_of(meta)});
     assert_true(is_open);
     feed.opened(feed.context, 1);
     return 0;
@@ -197,13 +212,94 @@ static void test_of_a_member_that_lags_behind_it_is_not_read(void **state) {
     assert_int_equal(ended, OBJECT_UNREACHABLE);
 }
 
-static void test_what_the_leader_does_not_have_is_lost(void **state) {
-    (void)state;
-    deliver(FIRST);
-    deliver_last(SECOND);
-    answer(1, FIRST);
-    answer(SECOND + 1, 0);
-    assert_int_equal(ended, OBJECT_WRONG);
+/* The leader is asked how many chunks there are. */
+static void answer_count(bool is_known, uint64_t count) {
+    const struct jetstream_request request = end_request();
+    const struct jetstream_stream_info info = {.is_known = is_known,
+                                               .subject_message_count = count};
+    assert_non_null(request.info);
+    request.info(request.context, &info);
+}
+
+/* It lacks the one in the middle. */
+static void test_chunks_that_a_member_leaves_out_are_not_lost(void **state) {
+    static const struct {
+        bool is_known;
+        uint64_t count;
+        enum object_end end;
+    } rows[] = {
+        {true, 3, OBJECT_UNREACHABLE}, {true, 2, OBJECT_WRONG}, {false, 0, OBJECT_UNREACHABLE}};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        if (i > 0) {
+            assert_int_equal(end(state), 0);
+            begin(state);
+        }
+        deliver(FIRST);
+        deliver_last(THIRD);
+        answer(1, FIRST);
+        answer(THIRD + 1, 0);
+        answer_meta(&(struct jetstream_held){
+            .found = JETSTREAM_HELD_FOUND, .sequence = META, .payload = parley_bytes_of(meta)});
+        assert_int_equal(ended, -1);
+        answer_count(rows[i].is_known, rows[i].count);
+        assert_int_equal(ended, rows[i].end);
+    }
+}
+
+/* What the leader says of the meta when it has no more chunks. */
+static void test_chunks_are_lost_if_their_meta_is_still_the_last(void **state) {
+    static const struct {
+        struct jetstream_held held;
+        const char *payload; /* NULL: as it was */
+        enum object_end end;
+    } rows[] = {
+        {{.found = JETSTREAM_HELD_FOUND, .sequence = META}, NULL, OBJECT_WRONG},
+        {{.found = JETSTREAM_HELD_FOUND, .sequence = META + 4}, NULL, OBJECT_UNREACHABLE},
+        {{.found = JETSTREAM_HELD_FOUND, .sequence = META + 1},
+         "{\"name\":\"" NAME "\",\"nuid\":\"\",\"size\":0,\"chunks\":0,\"deleted\":true}",
+         OBJECT_GONE},
+        {{.found = JETSTREAM_HELD_GONE}, "", OBJECT_GONE},
+        {{.found = JETSTREAM_HELD_UNKNOWN}, "", OBJECT_UNREACHABLE},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct jetstream_held held = rows[i].held;
+        if (i > 0) {
+            assert_int_equal(end(state), 0);
+            begin(state);
+        }
+        held.payload = parley_bytes_of(rows[i].payload != NULL ? rows[i].payload : meta);
+        deliver(FIRST);
+        deliver_last(SECOND);
+        answer(1, FIRST);
+        answer(SECOND + 1, 0);
+        assert_int_equal(ended, -1);
+        assert_false(is_open);
+        answer_meta(&held);
+        if (rows[i].end == OBJECT_WRONG) {
+            answer_count(true, 2);
+        }
+        assert_int_equal(ended, rows[i].end);
+    }
+}
+
+static void test_an_object_that_is_not_there_is_gone(void **state) {
+    static const struct {
+        struct jetstream_held held;
+        enum object_end end;
+    } rows[] = {
+        {{.found = JETSTREAM_HELD_GONE}, OBJECT_GONE},
+        {{.found = JETSTREAM_HELD_UNKNOWN}, OBJECT_UNREACHABLE},
+    };
+    const struct object_reader_events events = {.ended = on_ended};
+    const struct object_pointer want = {
+        .name = parley_bytes_of(NAME), .digest = parley_bytes_of("SHA-256=x"), .size = 9};
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(end(state), 0);
+        ended = -1;
+        assert_int_equal(object_reader_open(NULL, "b", &want, &events, &reader), PARLEY_OK);
+        answer_meta(&rows[i].held);
+        assert_int_equal(ended, rows[i].end);
+    }
 }
 
 static void test_a_member_that_catches_up_meanwhile_is_read_on(void **state) {
@@ -250,7 +346,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         TEST(test_all_of_it_is_read),
         TEST(test_of_a_member_that_lags_behind_it_is_not_read),
-        TEST(test_what_the_leader_does_not_have_is_lost),
+        TEST(test_chunks_are_lost_if_their_meta_is_still_the_last),
+        TEST(test_chunks_that_a_member_leaves_out_are_not_lost),
+        TEST(test_an_object_that_is_not_there_is_gone),
         TEST(test_a_member_that_catches_up_meanwhile_is_read_on),
         TEST(test_a_member_that_lags_behind_again_is_noticed),
         TEST(test_what_came_meanwhile_does_not_replace_the_first_chunk),

@@ -13,15 +13,18 @@
 enum { PULL_CHUNKS = 4, PULL_BYTES = PULL_CHUNKS * (int)(OBJECT_CHUNK_BYTES + 4096) };
 
 /*   ASKING ── its meta ──▶ READING ── its last byte, or an error ──▶ ENDED
+ *   READING ── nothing follows ──▶ LOOKING ── its meta, how many chunks there are ──▶ ENDED
  *   ASKING ── an error ──▶ ENDED
  */
-enum phase { PHASE_ASKING, PHASE_READING, PHASE_ENDED };
+enum phase { PHASE_ASKING, PHASE_READING, PHASE_LOOKING, PHASE_ENDED };
 
 struct object_reader {
     struct jetstream *jetstream;
     struct object_reader_events events;
     enum phase phase;
-    char stream[OBJECT_STREAM_MAX], bucket[OBJECT_STREAM_MAX], chunks[OBJECT_SUBJECT_MAX];
+    char stream[OBJECT_STREAM_MAX], bucket[OBJECT_STREAM_MAX];
+    char meta[OBJECT_SUBJECT_MAX], chunks[OBJECT_SUBJECT_MAX];
+    uint64_t meta_at, chunk_count;  /* the sequence of its meta, and what that says */
     char digest[OBJECT_DIGEST_MAX]; /* that it must have */
     uint64_t size, received;
     uint64_t first, last; /* the sequences of chunks that came; 0 if none did */
@@ -123,9 +126,33 @@ static void ask_leader(struct object_reader *reader, uint64_t from, jetstream_he
     }
 }
 
-/* Nothing follows: parts are lost. Else it is the member that lacks them. */
+static void on_meta_again(void *context, const struct jetstream_held *held);
+
+static bool ask_for_meta(struct object_reader *reader, jetstream_held_fn *done) {
+    reader->request =
+        jetstream_last_held_ask(reader->jetstream, reader->stream, reader->meta, done, reader);
+    return reader->request != NULL;
+}
+
+/* What it delivered is not enough; from now on nothing more is taken. */
+static void look_at_meta(struct object_reader *reader) {
+    ordered_consumer_close(reader->consumer);
+    reader->consumer = NULL;
+    reader->phase = PHASE_LOOKING;
+    if (!ask_for_meta(reader, on_meta_again)) {
+        end_missing(reader, OBJECT_UNREACHABLE);
+    }
+}
+
+/* The leader has nothing that follows: then the object was removed meanwhile, or stored once more,
+ * with chunks of its own, or the member left some out, or parts of it are lost. Else it is the
+ * member that lacks them. */
 static void end_lacking(struct object_reader *reader, const struct jetstream_held *held) {
-    end_missing(reader, held->found == JETSTREAM_HELD_GONE ? OBJECT_WRONG : OBJECT_UNREACHABLE);
+    if (held->found == JETSTREAM_HELD_GONE) {
+        look_at_meta(reader);
+    } else {
+        end_missing(reader, OBJECT_UNREACHABLE);
+    }
 }
 
 static void ask_what_is_missing(struct object_reader *reader);
@@ -211,11 +238,11 @@ static void begin_reading(struct object_reader *reader, const struct object_meta
     }
 }
 
-static void read_meta(struct object_reader *reader, const struct jetstream_last *last) {
+static void read_meta(struct object_reader *reader, const struct jetstream_held *held) {
     struct parley_arena arena;
     struct object_meta meta;
     parley_arena_init(&arena, 0);
-    const enum parley_status status = object_meta_read(last->payload, &arena, &meta);
+    const enum parley_status status = object_meta_read(held->payload, &arena, &meta);
     if (status == PARLEY_E_MEMORY) {
         end(reader, OBJECT_NO_MEMORY);
     } else if (status == PARLEY_OK && meta.is_deleted) {
@@ -223,29 +250,56 @@ static void read_meta(struct object_reader *reader, const struct jetstream_last 
     } else if (status != PARLEY_OK || !is_wanted(reader, &meta)) {
         end(reader, OBJECT_WRONG);
     } else {
+        reader->meta_at = held->sequence;
+        reader->chunk_count = meta.chunks;
         begin_reading(reader, &meta);
     }
     parley_arena_finish(&arena);
 }
 
-static void on_meta(void *context, const struct jetstream_last *last) {
+static void on_meta(void *context, const struct jetstream_held *held) {
     struct object_reader *reader = context;
     reader->request = NULL;
     enter(reader);
-    if (last->found == JETSTREAM_LAST_FOUND) {
-        read_meta(reader, last);
+    if (held->found == JETSTREAM_HELD_FOUND) {
+        read_meta(reader, held);
     } else {
-        end(reader, last->found == JETSTREAM_LAST_UNKNOWN ? OBJECT_UNREACHABLE : OBJECT_GONE);
+        end(reader, held->found == JETSTREAM_HELD_UNKNOWN ? OBJECT_UNREACHABLE : OBJECT_GONE);
     }
     leave(reader);
 }
 
-bool object_is_there(const struct jetstream_last *last) {
+static void on_counted(void *context, const struct jetstream_stream_info *info) {
+    struct object_reader *reader = context;
+    const bool is_lost = info->is_known && info->subject_message_count < reader->chunk_count;
+    reader->request = NULL;
+    end_missing(reader, is_lost ? OBJECT_WRONG : OBJECT_UNREACHABLE);
+}
+
+static void on_meta_again(void *context, const struct jetstream_held *held) {
+    struct object_reader *reader = context;
+    reader->request = NULL;
+    if (held->found == JETSTREAM_HELD_UNKNOWN) {
+        end_missing(reader, OBJECT_UNREACHABLE);
+    } else if (!object_is_there(held)) {
+        end_missing(reader, OBJECT_GONE);
+    } else {
+        reader->request = held->sequence == reader->meta_at
+                              ? jetstream_subject_ask(reader->jetstream, reader->stream,
+                                                      reader->chunks, on_counted, reader)
+                              : NULL;
+        if (reader->request == NULL) {
+            end_missing(reader, OBJECT_UNREACHABLE);
+        }
+    }
+}
+
+bool object_is_there(const struct jetstream_held *held) {
     struct parley_arena arena;
     struct object_meta meta;
     parley_arena_init(&arena, 0);
-    const bool is_there = last->found == JETSTREAM_LAST_FOUND &&
-                          object_meta_read(last->payload, &arena, &meta) == PARLEY_OK &&
+    const bool is_there = held->found == JETSTREAM_HELD_FOUND &&
+                          object_meta_read(held->payload, &arena, &meta) == PARLEY_OK &&
                           !meta.is_deleted;
     parley_arena_finish(&arena);
     return is_there;
@@ -266,7 +320,6 @@ enum parley_status object_reader_open(struct jetstream *jetstream, const char *b
                                       const struct object_pointer *want,
                                       const struct object_reader_events *events,
                                       struct object_reader **out) {
-    char subject[OBJECT_SUBJECT_MAX];
     struct object_reader *reader = calloc(1, sizeof *reader);
     if (reader == NULL) {
         return PARLEY_E_MEMORY;
@@ -275,12 +328,10 @@ enum parley_status object_reader_open(struct jetstream *jetstream, const char *b
     reader->events = *events;
     reader->size = want->size;
     object_stream_name(bucket, reader->stream);
-    object_meta_subject(bucket, want->name, subject);
+    object_meta_subject(bucket, want->name, reader->meta);
     const bool is_copied = copy(parley_bytes_of(bucket), reader->bucket, sizeof reader->bucket) &&
                            copy(want->digest, reader->digest, sizeof reader->digest);
-    reader->request =
-        is_copied ? jetstream_last_ask(jetstream, reader->stream, subject, on_meta, reader) : NULL;
-    if (reader->request == NULL) {
+    if (!is_copied || !ask_for_meta(reader, on_meta)) {
         free_reader(reader);
         return PARLEY_E_IO;
     }

@@ -13,7 +13,7 @@ enum object_end {
     OBJECT_GONE,        /* there is no longer one of that name */
     OBJECT_WRONG,       /* it is not the one that was asked for, or not all of it is there */
     OBJECT_UNREACHABLE, /* NATS does not permit reading it, or the member that permits it lags
-                           behind */
+                           behind, or it was stored once more meanwhile: ask again */
     OBJECT_NO_MEMORY,
 };
 
@@ -41,5 +41,5 @@ void object_reader_pull(struct object_reader *reader);
 /* NULL is allowed. */
 void object_reader_close(struct object_reader *reader);
 
-/* Whether a meta, as jetstream_last_ask gives it, is that of an object which is there. */
-bool object_is_there(const struct jetstream_last *meta);
+/* Whether a meta, as jetstream_last_held_ask gives it, is that of an object which is there. */
+bool object_is_there(const struct jetstream_held *meta);

@@ -4,12 +4,17 @@
  * Requests are few (checking streams, opening consumers, looking up single messages), so speed
  * does not matter. Those about streams and consumers are built and read with jansson, which ends
  * the process when memory runs out; those about single messages, which messages provoke, are not.
- * Nothing is sent twice: that is the caller's decision. */
+ * Nothing is sent twice: that is the caller's decision. Only that there is no such message is asked
+ * again where the stream has several copies, since its new leader may not have it so far:
+ *
+ *   NONE ── no such message ──▶ MEASURING ── it has what is known ──▶ AGAIN ── any answer ──▶ over
+ *   MEASURING ── it has not, or does not answer ──▶ PAUSING ──▶ MEASURING, for DOUBT_MAX_MS
+ */
 
 #include "jetstream_api.h"
 
+#include "jetstream_reach.h"
 #include "jetstream_request.h"
-#include "jetstream_state.h"
 #include "stored_message.h"
 
 #include <assert.h>
@@ -21,6 +26,10 @@
 #include <time.h>
 
 #include <parley/buffer.h>
+
+enum { DOUBT_PAUSE_MS = 100, DOUBT_MAX_MS = 2000 };
+
+enum doubt { DOUBT_NONE, DOUBT_MEASURING, DOUBT_PAUSING, DOUBT_AGAIN };
 
 struct jetstream_request {
     struct jetstream *jetstream;
@@ -34,6 +43,12 @@ struct jetstream_request {
     struct jetstream_check *direct; /* the stream that a direct request is for; NULL for other
                                        requests */
     char *direct_subject;           /* that it asks for; NULL if it never was direct */
+    char *question; /* its body, to ask it again; NULL if the first answer is final */
+    char stream[JETSTREAM_STREAM_MAX]; /* that the question is about; "" if that is final */
+    uint64_t sequence;                 /* that it is for; 0: for a subject */
+    enum doubt doubt;
+    int64_t doubt_until_ms;
+    const char *reason; /* why it ends without an answer; NULL: none came */
     void *context;
     struct jetstream_request *next, **link; /* *link == this */
 };
@@ -101,6 +116,9 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->last_sequence = jetstream_answer_number(answer, "state", "last_seq");
     out->message_count = jetstream_answer_number(answer, "state", "messages");
     out->is_replicated = jetstream_answer_number(answer, "config", "num_replicas") > 1;
+    /* At most one, since no wildcard was asked for. */
+    out->subject_message_count = (uint64_t)json_integer_value(
+        json_object_iter_value(json_object_iter(json_object_get(state, "subjects"))));
     out->max_age_ns = (int64_t)jetstream_answer_number(answer, "config", "max_age");
     if (out->message_count == 0) {
         out->first_sequence = out->last_sequence + 1;
@@ -120,12 +138,16 @@ static void report_last(struct jetstream *jetstream, struct stored_message *answ
     last(context, &read);
 }
 
-static void report_held(struct jetstream *jetstream, struct stored_message *answer,
-                        jetstream_held_fn *held, void *context) {
+/* `stream`: whose it is, if it has several copies; otherwise "". */
+static void report_held(struct jetstream *jetstream, const char *stream,
+                        struct stored_message *answer, jetstream_held_fn *held, void *context) {
     struct jetstream_held read;
     stored_message_held(answer, &read);
     if (answer->error == JETSTREAM_E_NO_STREAM) {
         jetstream_recheck(jetstream);
+    }
+    if (read.found == JETSTREAM_HELD_FOUND) {
+        jetstream_reach_note(jetstream, stream, read.sequence);
     }
     held(context, &read);
 }
@@ -140,7 +162,16 @@ static void free_request(struct jetstream_request *request) {
     reactor_timer_clear(request->jetstream->reactor, &request->deadline);
     bus_mailbox_close(request->jetstream->bus, request->mailbox);
     free(request->direct_subject);
+    free(request->question);
     free(request);
+}
+
+static void measure(struct jetstream_request *request);
+
+static bool is_to_be_doubted(const struct jetstream_request *request,
+                             const struct stored_message *answer) {
+    return answer->error == JETSTREAM_E_NO_MESSAGE && request->question != NULL &&
+           request->doubt == DOUBT_NONE;
 }
 
 static void end_message_request(struct jetstream_request *request, struct parley_bytes text,
@@ -149,13 +180,25 @@ static void end_message_request(struct jetstream_request *request, struct parley
     jetstream_held_fn *held = request->held;
     struct jetstream *jetstream = request->jetstream;
     void *context = request->context;
-    free_request(request);
     struct stored_message answer;
     stored_message_init(&answer, text, is_unanswerable);
+    if (is_to_be_doubted(request, &answer)) {
+        stored_message_finish(&answer);
+        request->doubt_until_ms = reactor_now_ms(jetstream->reactor) + DOUBT_MAX_MS;
+        measure(request);
+        return;
+    }
+    if (text.data == NULL && request->reason != NULL) {
+        answer.error = -1;
+        answer.reason = request->reason;
+    }
+    char stream[JETSTREAM_STREAM_MAX];
+    memcpy(stream, request->stream, sizeof stream);
+    free_request(request);
     if (last != NULL) {
         report_last(jetstream, &answer, last, context);
     } else {
-        report_held(jetstream, &answer, held, context);
+        report_held(jetstream, stream, &answer, held, context);
     }
     stored_message_finish(&answer);
 }
@@ -196,19 +239,31 @@ static void end_request(struct jetstream_request *request) {
 
 static bool ask_leader_instead(struct jetstream_request *request);
 
+static void pause_or_end(struct jetstream_request *request, const char *reason);
+
 static void on_deadline(struct reactor_timer *timer) {
     struct jetstream_request *request = OWNER_OF(timer, struct jetstream_request, deadline);
-    if (request->direct == NULL || !ask_leader_instead(request)) {
+    if (request->doubt == DOUBT_PAUSING) {
+        measure(request);
+    } else if (request->doubt == DOUBT_MEASURING) {
+        pause_or_end(request, NULL);
+    } else if (request->direct == NULL || !ask_leader_instead(request)) {
         end_request(request);
     }
 }
 
 static void on_direct_answer(struct jetstream_request *request, const struct bus_message *message);
 
+static void on_measured(struct jetstream_request *request, struct parley_bytes text);
+
 static void on_answer(void *context, const struct bus_message *message) {
     struct jetstream_request *request = context;
     if (request->direct != NULL) {
         on_direct_answer(request, message);
+        return;
+    }
+    if (request->doubt == DOUBT_MEASURING) {
+        on_measured(request, message->payload);
         return;
     }
     const bool is_unanswerable = bus_message_status(message) == JETSTREAM_NO_RESPONDERS;
@@ -302,16 +357,29 @@ void jetstream_request_forget(struct jetstream *jetstream, const char *what) {
     (void)send_request(jetstream, what, NULL, NULL);
 }
 
-struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
-                                               jetstream_info_fn *done, void *context) {
+static struct jetstream_request *ask_for_info(struct jetstream *jetstream, const char *stream,
+                                              json_t *body, jetstream_info_fn *done,
+                                              void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.INFO.%s", stream);
     struct jetstream_request *request =
-        jetstream_request_send(jetstream, what, NULL, NULL, context);
+        jetstream_request_send(jetstream, what, body, NULL, context);
     if (request != NULL) {
         request->info = done;
     }
     return request;
+}
+
+struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
+                                               jetstream_info_fn *done, void *context) {
+    return ask_for_info(jetstream, stream, NULL, done, context);
+}
+
+struct jetstream_request *jetstream_subject_ask(struct jetstream *jetstream, const char *stream,
+                                                const char *subject, jetstream_info_fn *done,
+                                                void *context) {
+    return ask_for_info(jetstream, stream, json_pack("{s:s}", "subjects_filter", subject), done,
+                        context);
 }
 
 struct jetstream_request *jetstream_purge_ask(struct jetstream *jetstream, const char *stream,
@@ -341,6 +409,88 @@ void jetstream_purge(struct jetstream *jetstream, const char *stream, const char
     snprintf(what, sizeof what, "STREAM.PURGE.%s", stream);
     (void)jetstream_request_send(jetstream, what, json_pack("{s:s}", "filter", subject),
                                  ignore_answer, NULL);
+}
+
+/* ---- a message that is said to be missing ---- */
+
+static void post_again(struct jetstream_request *request, enum doubt doubt, const char *what,
+                       const char *body) {
+    char subject[JETSTREAM_SUBJECT_MAX];
+    snprintf(subject, sizeof subject, "%s.%s", what, request->stream);
+    bus_mailbox_close(request->jetstream->bus, request->mailbox);
+    request->doubt = doubt;
+    if (!post(request, subject, body)) {
+        end_request(request);
+    }
+}
+
+static void measure(struct jetstream_request *request) {
+    post_again(request, DOUBT_MEASURING, "STREAM.INFO", NULL);
+}
+
+static bool is_late(const struct jetstream_request *request) {
+    return reactor_now_ms(request->jetstream->reactor) >= request->doubt_until_ms;
+}
+
+static void pause_or_end(struct jetstream_request *request, const char *reason) {
+    request->reason = reason;
+    if (is_late(request)) {
+        end_request(request);
+        return;
+    }
+    bus_mailbox_close(request->jetstream->bus, request->mailbox);
+    request->doubt = DOUBT_PAUSING;
+    reactor_timer_set(request->jetstream->reactor, &request->deadline, DOUBT_PAUSE_MS);
+}
+
+/* Returns: false: it is not an answer about a stream. */
+static bool read_last_sequence(struct parley_bytes text, uint64_t *out) {
+    enum { STATE = ANSWER_ERROR_COUNT, LAST, COUNT };
+    struct answer_member members[COUNT] = {ANSWER_ERROR_MEMBERS, [STATE] = {.name = "state"},
+                                           [LAST] = {.object = "state", .name = "last_seq"}};
+    struct parley_arena arena;
+    parley_arena_init(&arena, 0);
+    const bool is_read = api_fields_read(text, members, COUNT, &arena) == PARLEY_OK &&
+                         members[STATE].value.kind == PARLEY_OBJECT;
+    *out = answer_member_number(text, &members[LAST]);
+    parley_arena_finish(&arena);
+    return is_read;
+}
+
+/* A sequence may be one that was never stored: after a while it suffices that the leader has all
+ * that is known. */
+static void on_measured(struct jetstream_request *request, struct parley_bytes text) {
+    uint64_t last, reached;
+    if (!read_last_sequence(text, &last)) {
+        pause_or_end(request, NULL);
+        return;
+    }
+    (void)jetstream_reach_of(request->jetstream, request->stream, &reached);
+    const uint64_t wanted = request->sequence > 0 ? request->sequence : reached;
+    if (last >= wanted || (is_late(request) && last >= reached)) {
+        jetstream_reach_note(request->jetstream, request->stream, last);
+        post_again(request, DOUBT_AGAIN, "STREAM.MSG.GET", request->question);
+    } else {
+        pause_or_end(request, "the new leader of its stream has not caught up so far");
+    }
+}
+
+/* Keeps the question, if its answer may have to be doubted. `sequence`: see jetstream_request.
+ * Returns: the request; NULL where there is none, or no memory. */
+static struct jetstream_request *with_doubt(struct jetstream_request *request, const char *stream,
+                                            uint64_t sequence, const char *body) {
+    uint64_t reached;
+    if (request == NULL || !jetstream_reach_of(request->jetstream, stream, &reached)) {
+        return request;
+    }
+    request->question = strdup(body);
+    if (request->question == NULL) {
+        free_request(request);
+        return NULL;
+    }
+    request->sequence = sequence;
+    snprintf(request->stream, sizeof request->stream, "%s", stream);
+    return request;
 }
 
 /* ---- messages by their subject ---- */
@@ -440,14 +590,19 @@ static struct jetstream_request *ask_directly(struct jetstream_check *check, con
     return request;
 }
 
+/* `is_doubted`: that there is no such message is asked twice where it may be wrong. */
 static struct jetstream_request *ask_leader(struct jetstream *jetstream, const char *stream,
-                                            const char *subject, uint64_t sequence, void *context) {
+                                            const char *subject, uint64_t sequence, bool is_doubted,
+                                            void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
     struct parley_buffer body;
     write_subject_request(subject, sequence, &body);
     struct jetstream_request *request =
         body.has_failed ? NULL : send_text(jetstream, what, body.data, context);
+    if (is_doubted) {
+        request = with_doubt(request, stream, 0, body.data);
+    }
     parley_buffer_finish(&body);
     return request;
 }
@@ -456,9 +611,9 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
                                              const char *subject, jetstream_last_fn *done,
                                              void *context) {
     struct jetstream_check *direct = find_direct(jetstream, stream);
-    struct jetstream_request *request = direct != NULL
-                                            ? ask_directly(direct, subject, context)
-                                            : ask_leader(jetstream, stream, subject, 0, context);
+    struct jetstream_request *request =
+        direct != NULL ? ask_directly(direct, subject, context)
+                       : ask_leader(jetstream, stream, subject, 0, false, context);
     if (request != NULL) {
         request->last = done;
     }
@@ -468,7 +623,7 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
 struct jetstream_request *jetstream_last_held_ask(struct jetstream *jetstream, const char *stream,
                                                   const char *subject, jetstream_held_fn *done,
                                                   void *context) {
-    struct jetstream_request *request = ask_leader(jetstream, stream, subject, 0, context);
+    struct jetstream_request *request = ask_leader(jetstream, stream, subject, 0, true, context);
     if (request != NULL) {
         request->held = done;
     }
@@ -479,7 +634,7 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, c
                                                   const char *subject, uint64_t sequence,
                                                   jetstream_held_fn *done, void *context) {
     struct jetstream_request *request =
-        ask_leader(jetstream, stream, subject, sequence > 0 ? sequence : 1, context);
+        ask_leader(jetstream, stream, subject, sequence > 0 ? sequence : 1, true, context);
     if (request != NULL) {
         request->held = done;
     }
@@ -491,7 +646,7 @@ static struct jetstream_request *ask_for_sequence(struct jetstream *jetstream, c
     char what[JETSTREAM_SUBJECT_MAX], body[64];
     snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
     snprintf(body, sizeof body, "{\"seq\":%" PRIu64 "}", sequence);
-    return send_text(jetstream, what, body, context);
+    return with_doubt(send_text(jetstream, what, body, context), stream, sequence, body);
 }
 
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,

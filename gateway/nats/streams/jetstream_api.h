@@ -15,6 +15,11 @@ struct jetstream_request *jetstream_last_ask(struct jetstream *jetstream, const 
                                              const char *subject, jetstream_last_fn *done,
                                              void *context);
 
+/* Of a stream with several copies, that it has no such message (JETSTREAM_HELD_GONE) is believed by
+ * the following functions only of a leader that has all that is known to have been stored: a new
+ * one is asked again for two seconds, then the answer is JETSTREAM_HELD_UNKNOWN. jetstream_last_ask
+ * takes the first answer: whether a key exists is decided when it is created. */
+
 /* Asks for one message by its sequence. (Its payload comes in base64, so an answer may be a third
  * longer than max_payload.)  Returns, Owns: as jetstream_last_ask. */
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
@@ -40,6 +45,11 @@ struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, con
  * Owns: as jetstream_last_ask. */
 struct jetstream_request *jetstream_stream_ask(struct jetstream *jetstream, const char *stream,
                                                jetstream_info_fn *done, void *context);
+
+/* As jetstream_stream_ask, and how many messages it has on one subject, without wildcards. */
+struct jetstream_request *jetstream_subject_ask(struct jetstream *jetstream, const char *stream,
+                                                const char *subject, jetstream_info_fn *done,
+                                                void *context);
 
 /* Removes all messages of a stream on one subject, if the server can be asked; the outcome is not
  * reported. */

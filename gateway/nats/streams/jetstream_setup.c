@@ -13,6 +13,7 @@
 #include "jetstream_check.h"
 #include "jetstream_lookup.h"
 #include "jetstream_placement.h"
+#include "jetstream_reach.h"
 #include "jetstream_request.h"
 #include "jetstream_state.h"
 #include "jetstream_trouble.h"
@@ -88,6 +89,7 @@ static void note_created(struct jetstream_check *check, const json_t *answer) {
         return;
     }
     const bool is_renewed = check->created[0] != '\0';
+    check->reached = 0;
     check->direct = JETSTREAM_DIRECT_OFF;
     snprintf(check->created, sizeof check->created, "%s", created);
     if (is_renewed && jetstream->events.renewed != NULL) {
@@ -266,6 +268,7 @@ static void on_info(void *context, json_t *answer) {
         note_created(check, answer);
         note_copies(check, answer);
         note_direct(check, answer);
+        jetstream_reach_look(check, jetstream_answer_number(answer, "state", "last_seq"));
         look_for_damage(check, answer);
         compare_consumers(check, answer);
     } else if (error == JETSTREAM_E_NO_STREAM) {

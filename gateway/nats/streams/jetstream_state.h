@@ -3,10 +3,10 @@
 
 /* The data of one jetstream, shared by the files of nats/ and private to them. Each file changes
  * its own part: jetstream_publisher.c the window, jetstream_away_queue.c the flows,
- * jetstream_undecided.c the undecided, jetstream_setup.c and jetstream_check.c the checks,
- * jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and shared_consumer.c
- * the consumers, jetstream.c the rest. The functions by which several of them change it are below;
- * jetstream_state.c depends on none of the others. */
+ * jetstream_undecided.c the undecided, jetstream_setup.c, jetstream_check.c and jetstream_reach.c
+ * the checks, jetstream_trouble.c the trouble, jetstream_api.c the requests, ordered_*.c and
+ * shared_consumer.c the consumers, jetstream.c the rest. The functions by which several of them
+ * change it are below; jetstream_state.c depends on none of the others. */
 
 #include <sys/queue.h>
 
@@ -190,6 +190,9 @@ struct jetstream_check {
     uint64_t bytes;         /* that it held then */
     uint64_t whole_from;    /* from there on it then held all, on several servers; 0 if it did
                                not */
+    uint64_t reached;       /* its highest sequence known (jetstream_reach.h) */
+    bool is_short;          /* its leader says less in each round … */
+    int64_t short_ms;       /* … since then */
     int64_t gone_ms;        /* since when it is missing; -1 if it is not */
     unsigned overlap_count; /* how often its creation failed with an overlap of subjects */
     enum jetstream_grade grade;

@@ -219,8 +219,9 @@ struct jetstream_stream_info {
     uint64_t first_sequence; /* of an empty stream: of the next message */
     uint64_t last_sequence;  /* 0 for a stream that never held a message */
     uint64_t message_count;
-    int64_t first_time_ns; /* Unix time; 0 when the stream is empty */
-    int64_t max_age_ns;    /* of its messages; 0 if they have no limit */
+    int64_t first_time_ns;          /* Unix time; 0 when the stream is empty */
+    int64_t max_age_ns;             /* of its messages; 0 if they have no limit */
+    uint64_t subject_message_count; /* of jetstream_subject_ask: on its subject */
 };
 
 /* The messages to be removed of a stream, on one subject.  Owns: borrowed for the call. */

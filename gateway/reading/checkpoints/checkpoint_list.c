@@ -94,13 +94,13 @@ static void answer(struct list *list) {
 
 static void ask_more(struct list *list);
 
-static void on_meta(void *context, const struct jetstream_last *meta) {
+static void on_meta(void *context, const struct jetstream_held *meta) {
     struct item *item = context;
     struct list *list = item->list;
     item->asked = NULL;
     item->is_gone = !object_is_there(meta);
     list->awaited--;
-    if (meta->found == JETSTREAM_LAST_UNKNOWN) {
+    if (meta->found == JETSTREAM_HELD_UNKNOWN) {
         refuse(list, PROBLEM_BUS_UNAVAILABLE,
                "The object store could not be asked which checkpoints are kept. Ask again later.");
     } else {
@@ -118,7 +118,7 @@ static bool ask(struct list *list, struct item *item) {
     object_stream_name(bucket, stream);
     object_meta_subject(bucket, parley_bytes_of(name), subject);
     item->asked =
-        jetstream_last_ask(list->scope.checkpoints->jetstream, stream, subject, on_meta, item);
+        jetstream_last_held_ask(list->scope.checkpoints->jetstream, stream, subject, on_meta, item);
     return item->asked != NULL;
 }
 
