@@ -130,8 +130,8 @@ static void challenge(const struct refusals *refusals, struct http_request *requ
     http_header(request, "WWW-Authenticate", with_url);
 }
 
-static void respond(const struct refusals *refusals, struct http_request *request,
-                    enum auth_error refusal, const char *fault) {
+void refusals_answer_now(const struct refusals *refusals, struct http_request *request,
+                         enum auth_error refusal, const char *fault) {
     if (refusal == AUTH_ERROR_NO_MEMORY) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
@@ -148,7 +148,7 @@ static void respond(const struct refusals *refusals, struct http_request *reques
 
 static void fire(struct reactor_timer *timer) {
     struct delayed *delayed = OWNER_OF(timer, struct delayed, timer);
-    respond(delayed->refusals, delayed->request, delayed->refusal, delayed->fault);
+    refusals_answer_now(delayed->refusals, delayed->request, delayed->refusal, delayed->fault);
 }
 
 static void on_closed(void *state, bool is_complete) {
@@ -203,7 +203,7 @@ void refusals_answer(struct refusals *refusals, struct http_request *request,
         return;
     }
     if (is_cut || !is_attempt || !delay(refusals, request, refusal, fault)) {
-        respond(refusals, request, refusal, fault);
+        refusals_answer_now(refusals, request, refusal, fault);
     }
 }
 

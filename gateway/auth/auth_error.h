@@ -41,6 +41,10 @@ void refusals_set_metadata(struct refusals *refusals, const char *url);
 void refusals_answer(struct refusals *refusals, struct http_request *request,
                      enum auth_error refusal, const char *fault);
 
+/* The same at once, for a request that was admitted before and has a handler. */
+void refusals_answer_now(const struct refusals *refusals, struct http_request *request,
+                         enum auth_error refusal, const char *fault);
+
 /* 403: the sender, who is known, lacks the scope. */
 void auth_error_of_scope(struct http_request *request, const struct principal *principal,
                          const char *scope);

@@ -307,32 +307,57 @@ static bool has_certificate_expired(const struct http_request *request) {
     return expires_at != 0 && (int64_t)time(NULL) >= expires_at;
 }
 
-bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
-                 const struct parley_protocol *protocol) {
-    if (need == GUARD_OPEN) {
-        return true;
-    }
+/* Whose the request is, if anyone's. */
+static enum auth_error examine(const struct guard *guard, struct http_request *request,
+                               const char **out_fault) {
     if (has_certificate_expired(request)) {
         http_request_keep(request, NULL, NULL);
-        refusals_answer(guard->refusals, request, AUTH_ERROR_CERTIFICATE, NULL);
-        return false;
+        return AUTH_ERROR_CERTIFICATE;
     }
     if (is_open(guard)) {
         http_request_keep(request, &anonymous_pass, NULL);
+        return AUTH_ERROR_NONE;
+    }
+    return identify(guard, request, out_fault);
+}
+
+/* Whether its scopes are enough; if not, it is answered. */
+static bool admit_scopes(struct http_request *request, enum guard_need need,
+                         const struct parley_protocol *protocol) {
+    const bool is_enough = is_allowed(&guard_principal(request)->scopes, need, protocol);
+    if (!is_enough) {
+        refuse_scope(request, need, protocol);
+    }
+    return is_enough;
+}
+
+bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
+                 const struct parley_protocol *protocol) {
+    const char *fault = NULL;
+    if (need == GUARD_OPEN) {
         return true;
     }
-    const char *fault = NULL;
-    const enum auth_error refusal = identify(guard, request, &fault);
+    const enum auth_error refusal = examine(guard, request, &fault);
     if (refusal != AUTH_ERROR_NONE) {
         refusals_answer(guard->refusals, request, refusal, fault);
         return false;
     }
+    if (is_open(guard)) {
+        return true;
+    }
     http_request_note(request, HTTP_NOTE_KNOWN, 1);
-    if (!is_allowed(&guard_principal(request)->scopes, need, protocol)) {
-        refuse_scope(request, need, protocol);
+    return admit_scopes(request, need, protocol);
+}
+
+bool guard_admit_again(const struct guard *guard, struct http_request *request,
+                       enum guard_need need, const struct parley_protocol *protocol) {
+    const char *fault = NULL;
+    const enum auth_error refusal = examine(guard, request, &fault);
+    if (refusal != AUTH_ERROR_NONE) {
+        refusals_answer_now(guard->refusals, request, refusal, fault);
         return false;
     }
-    return true;
+    return is_open(guard) || admit_scopes(request, need, protocol);
 }
 
 int64_t guard_expires_at(const struct http_request *request) {

@@ -51,6 +51,11 @@ void guard_set_metadata(struct guard *guard, const char *url);
 bool guard_admit(struct guard *guard, struct http_request *request, enum guard_need need,
                  const struct parley_protocol *protocol);
 
+/* The same for a request that was admitted, and has waited since: credentials may have been revoked
+ * or expired, and scopes taken away. If it may not continue, it is answered.  From any callback. */
+bool guard_admit_again(const struct guard *guard, struct http_request *request,
+                       enum guard_need need, const struct parley_protocol *protocol);
+
 /* The sender of the request. It may do nothing where no client was admitted.  Owns: borrowed until
  * the request is closed or looked at again; principal_ref keeps it longer. */
 const struct principal *guard_principal(const struct http_request *request);

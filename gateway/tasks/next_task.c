@@ -439,10 +439,27 @@ static void search(struct next *next) {
     }
 }
 
+/* A token that is revoked claims nothing any more. Returns: whether the request may continue; if
+ * not, it is answered, and what it was woken for is another's. */
+static bool may_continue(struct next *next) {
+    const struct parley_protocol *protocol = next->options.protocol;
+    const struct guard *guard = gateway_of(next)->guard;
+    const bool may = guard_admit_again(guard, next->request, GUARD_SEND, protocol) &&
+                     guard_admit_again(guard, next->request, GUARD_READ, protocol);
+    if (!may) {
+        enter(next, NEXT_OVER);
+        board_leave(next->board, &next->waiter);
+    }
+    return may;
+}
+
 /* Woken, too late, or at the end of the process. */
 static void on_over(struct waiter *place, enum waiter_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
     if (end == WAITER_WOKEN) {
+        if (!may_continue(next)) {
+            return;
+        }
         next->gone_count = 0;
         enter(next, NEXT_SEARCHING);
         search(next);

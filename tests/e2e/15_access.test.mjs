@@ -18,11 +18,14 @@ import { join } from 'node:path';
 import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, openStream, post, rawFor, send, streamFor, validate } from './lib/http.mjs';
+import { parseMetrics, valueOf } from './lib/metrics.mjs';
 import { BINARY, parley, parleyFor, serveArguments, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, isRunning, temporaryFolder } from './lib/program.mjs';
+import { sendTask, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { TOKEN_FORM, bearer, createToken as create } from './lib/tokens.mjs';
 import { assertAccepted, assertProblem, claim } from './lib/vlp.mjs';
+import { askAndWait, nextTask } from './lib/work.mjs';
 
 async function revoke(file, name) {
   const { code, stderr } = await parley(['token', 'revoke', '--tokens', file, name]);
@@ -198,6 +201,36 @@ describe('tokens', () => {
     const sent = claim();
     assertAccepted(await send(server, sent, bearer(all)));
     assert.equal((await other.event()).data.id, sent.id);
+  });
+
+  it('claim no task and read no reply by a request that waits once they are revoked', async () => {
+    const brief = await create(file, 'waiter', 'read:roundtable,send:roundtable');
+    server.signal('SIGHUP');
+    await untilStatus(server, brief, 403);
+    const asked = taskRequest('code.review');
+    const next = nextTask(server, 'late', { wait: 300, domains: ['late'], ...bearer(brief) });
+    const told = askAndWait(server, asked, 300, bearer(brief, { Prefer: 'wait=300' }));
+    const meter = await create(file, 'meter', 'metrics');
+    const untilWaiting = (name, count) => until(`${count} of ${name}`, async () => {
+      const { status: code, text } = await get(server, '/metrics', bearer(meter));
+      return code === 200 && valueOf(parseMetrics(text), name) === count;
+    });
+    await untilWaiting('parley_tasks_waiting', 1);
+    const other = nextTask(server, 'other', { wait: 300, domains: ['late'], ...bearer(all) });
+    await untilWaiting('parley_tasks_waiting', 2);
+    await untilWaiting('parley_awaited_replies', 1);
+
+    await revoke(file, 'waiter');
+    server.signal('SIGHUP');
+    await untilStatus(server, brief, 401);
+    const late = taskRequest('late.work');
+    for (const message of [late, taskResult(asked.id, { from: asked.from })]) {
+      assert.equal((await sendTask(server, message, bearer(all))).status, 200);
+    }
+    assertUnauthenticated(await next, 'invalid_token', /was revoked/);
+    assert.equal((await other).json.task.id, late.id);
+    const { status: code, json } = await told;
+    assert.deepEqual([code, json.receipt.id, json.reply], [202, asked.id, undefined]);
   });
 
   it('expire, and end their streams', async (t) => {

@@ -19,6 +19,7 @@ struct awaited_reply {
     struct reply_wait wait;
     struct request_slot slot;
     struct http_request *request;
+    const struct guard *guard;
     const struct parley_protocol *protocol;
     int64_t wait_s;
     void (*done)(void *context);
@@ -87,9 +88,17 @@ static void respond(struct awaited_reply *awaited, enum reply_end end, struct pa
                  parley_buffer_bytes(answer));
 }
 
+/* A token may have been revoked meanwhile. */
+static bool may_read(const struct awaited_reply *awaited) {
+    struct http_request *request = awaited->request;
+    return guard_objection(awaited->guard, request) == NULL &&
+           scopes_may_read(&guard_principal(request)->scopes, awaited->protocol);
+}
+
+/* Who may not read any more gets the receipt alone. */
 static void on_over(struct reply_wait *wait, enum reply_end end, struct parley_bytes event) {
     struct awaited_reply *awaited = OWNER_OF(wait, struct awaited_reply, wait);
-    respond(awaited, end, event);
+    respond(awaited, may_read(awaited) ? end : REPLY_MISSING, event);
     awaited->done(awaited->context);
 }
 
@@ -117,6 +126,7 @@ struct awaited_reply *awaited_reply_expect(const struct request_options *options
     *awaited = (struct awaited_reply){.wait.over = on_over,
                                       .slot = slot,
                                       .request = request,
+                                      .guard = gateway->guard,
                                       .protocol = options->protocol,
                                       .wait_s = wanted_s < WAIT_MAX_S ? wanted_s : WAIT_MAX_S,
                                       .done = done,
