@@ -75,6 +75,7 @@ struct index_keeper {
     struct reactor_timer look, commit, prune, held;
     struct index_pace pace;
     struct index_clocks clocks;
+    int64_t paced_ms;   /* when `pace` was asked last */
     int64_t pending_ms; /* when the first row of the transaction was written */
     pthread_t thread;
     uint64_t file_number;                  /* of the store's file */
@@ -262,6 +263,7 @@ static bool may_read(struct index_keeper *keeper) {
     struct index_pace_sample sample = {.lag = atomic_load(&keeper->lag),
                                        .is_wanted = is_hurried(keeper)};
     index_clocks_read(&keeper->clocks, &sample);
+    keeper->paced_ms = reactor_now_ms(keeper->reactor);
     return index_pace_allows(&keeper->pace, &sample);
 }
 
@@ -301,8 +303,12 @@ static void on_stored(void *context, const struct jetstream_stored *stored) {
     if (keeper->store == NULL || stored->sequence < place->at.next) {
         return;
     }
+    const int64_t now_ms = reactor_now_ms(keeper->reactor);
+    if (now_ms - keeper->paced_ms >= INDEX_PACE_MS) {
+        (void)may_read(keeper);
+    }
     if (index_store_pending(keeper->store) == 0) {
-        keeper->pending_ms = reactor_now_ms(keeper->reactor);
+        keeper->pending_ms = now_ms;
         commit_soon(keeper, false);
     }
     if (index_reader_read(&keeper->readers[place->channel], place->at.number, stored, &row) !=

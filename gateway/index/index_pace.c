@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* See index_pace.h. A share of one processor is a credit that grows with time and shrinks with what
- * the thread uses. The share follows from the last tenth of a second.
+ * the thread uses. The share follows from the last tenth of a second. After a silence, of which
+ * nothing follows, it is small for as long: the first messages of many senders are no time to take
+ * all, and the credit is enough for those of few.
  *
  * What the machine has left is estimated from the process alone, since a service may not see more
  * (ProcSubset=pid), and a container sees what is not its own. A message costs NATS and the client,
@@ -10,7 +12,8 @@
 
 #include "index_pace.h"
 
-static const int64_t period_ns = 100000000;
+static const int64_t period_ns = 100000000, silence_ns = 500000000;
+static const double share_least = 1.0 / INDEX_PACE_FLOOR;
 static const double used_quiet = 0.05;    /* of a processor: nothing is sent that could be slowed */
 static const double used_times = 3;       /* by the gateway, NATS and clients */
 static const double reserve = 0.5;        /* of a processor, for bursts */
@@ -57,7 +60,7 @@ static void measure(struct index_pace *pace, const struct index_pace_sample *sam
         pace->is_crowded = (double)(sample->waited - before->waited) > waits_crowded * ran;
     }
     const double left = share_left(pace, used), wanted = share_for_lag(sample->lag);
-    pace->share = bounded(left > wanted ? left : wanted, 1.0 / INDEX_PACE_FLOOR, 1);
+    pace->share = bounded(left > wanted ? left : wanted, share_least, 1);
     pace->measured = *sample;
 }
 
@@ -69,7 +72,10 @@ bool index_pace_allows(struct index_pace *pace, const struct index_pace_sample *
     pace->credit = bounded(pace->credit + gained - spent, -debt_most_ns, credit_most_ns);
     pace->now = sample->now;
     pace->own = sample->own;
-    if (sample->now - pace->measured.now >= period_ns) {
+    if (sample->now - pace->measured.now >= silence_ns) {
+        pace->measured = *sample;
+        pace->share = share_least;
+    } else if (sample->now - pace->measured.now >= period_ns) {
         measure(pace, sample);
     }
     if (!index_pace_is_limited(pace)) {

@@ -38,7 +38,9 @@ struct index_pace {
  * period has been measured. */
 void index_pace_init(struct index_pace *pace, unsigned processors,
                      const struct index_pace_sample *sample);
-/* Returns whether the thread may go on now; if not, ask again after some milliseconds. */
+/* Returns whether the thread may go on now; if not, ask again after some milliseconds. While it has
+ * something to do it is to be asked every INDEX_PACE_MS, or more often. */
+enum { INDEX_PACE_MS = 100 };
 bool index_pace_allows(struct index_pace *pace, const struct index_pace_sample *sample);
 /* Whether the thread has less than a processor, if no question waits. */
 bool index_pace_is_limited(const struct index_pace *pace);

@@ -95,6 +95,21 @@ static void test_what_a_quiet_time_took_is_not_owed(void **state) {
     assert_int_equal(play(&world, STEPS, 0, 0), 1000);
 }
 
+static void
+test_after_a_silence_little_is_taken_until_it_is_known_how_busy_the_gateway_is(void **state) {
+    static const struct { int used, then; } cases[] = {{0, 1000}, {550, 31}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        struct world world;
+        begin(&world, 2);
+        play(&world, STEPS, 0, 0);
+        world.at.now += 10000 * step_ns;
+        assert_in_range(play(&world, 90, cases[i].used, 0), 60, 110); /* 5 ms at once, and more */
+        play(&world, STEPS_UNMEASURED, cases[i].used, 0);
+        assert_in_range(play(&world, STEPS, cases[i].used, 0), cases[i].then - 3, cases[i].then);
+    }
+}
+
 /* A large commit is one step that cannot be cut. */
 static void test_what_was_taken_at_once_is_waited_for_but_not_for_long(void **state) {
     struct world world;
@@ -171,6 +186,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_the_part_follows_from_what_the_gateway_uses),
         cmocka_unit_test(test_what_a_quiet_time_took_is_not_owed),
+        cmocka_unit_test(
+            test_after_a_silence_little_is_taken_until_it_is_known_how_busy_the_gateway_is),
         cmocka_unit_test(test_what_was_taken_at_once_is_waited_for_but_not_for_long),
         cmocka_unit_test(test_a_question_that_waits_ends_the_limit),
         cmocka_unit_test(test_rows_are_committed_soon_however_many_come),
