@@ -32,7 +32,8 @@
 enum {
     WAIT_MAX_S = 5,
     AGAIN_MS = 50,
-    QUESTIONS_MAX = 64, /* of a worker at a time; index_service counts those of all */
+    BEGIN_WITHIN_MS = 10000, /* five questions that take as long as they may */
+    QUESTIONS_MAX = 64,      /* of a worker at a time; index_service counts those of all */
     MS_A_SECOND = 1000,
 };
 
@@ -124,6 +125,8 @@ static void refuse(struct question *question) {
         [INDEX_TOO_SLOW] = {PROBLEM_OVERLOADED,
                             "The question took more than two seconds. Ask for less, such as a "
                             "shorter time."},
+        [INDEX_TOO_LATE] = {PROBLEM_OVERLOADED, "Other questions to the index took ten seconds. "
+                                                "Ask again later."},
         [INDEX_BROKEN] = {PROBLEM_INDEX_BEHIND,
                           "The index cannot be read: it is being made. Ask again later."},
         [INDEX_NO_MEMORY] = {PROBLEM_INTERNAL, "Out of memory."},
@@ -266,6 +269,7 @@ static void done(struct worker_pool_task *task) {
 
 static void ask(struct question *question) {
     question->is_busy = true;
+    question->asked.begin_by_ms = reactor_clock_ms() + BEGIN_WITHIN_MS;
     question->task = (struct worker_pool_task){.work = work, .done = done};
     worker_pool_submit(question->lists->completions[question->pool], &question->task);
 }

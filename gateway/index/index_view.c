@@ -70,9 +70,13 @@ enum index_answered index_view_answer(struct sqlite3 *file, const struct index_q
                                   .question = question,
                                   .out = out,
                                   .places = question->has_data ? places : NULL};
-    struct patience patience = {.question = question, .until_ms = reactor_clock_ms() + PATIENCE_MS};
+    const int64_t now_ms = reactor_clock_ms();
+    struct patience patience = {.question = question, .until_ms = now_ms + PATIENCE_MS};
     if (is_unwanted(question)) {
         return INDEX_TOO_SLOW;
+    }
+    if (question->begin_by_ms != 0 && now_ms > question->begin_by_ms) {
+        return INDEX_TOO_LATE;
     }
     sqlite3_progress_handler(file, STEPS_A_LOOK, is_to_end, &patience);
     sqlite3_exec(file, "BEGIN", NULL, NULL, NULL);

@@ -76,6 +76,8 @@ struct index_question {
     bool has_words; /* this gateway keeps the words of messages */
     /* Set, by any thread, once nothing waits for its answer any more; NULL: never. */
     const atomic_bool *is_unwanted;
+    int64_t
+        begin_by_ms; /* on reactor_clock_ms: later it is not answered any more; 0: at any time */
     struct index_overdue *overdue; /* where the items of acks are noted, too; NULL: they are not */
     struct index_inbox *inbox;     /* the same of those of an inbox */
 };
@@ -88,6 +90,7 @@ enum index_answered {
     INDEX_BAD_WORDS,  /* there is no word to search for, or too many are */
     INDEX_WORDLESS,   /* messages of the protocol have no text to search in */
     INDEX_TOO_SLOW,   /* it took more than two seconds, or is unwanted */
+    INDEX_TOO_LATE,   /* it waited longer for its turn than its begin_by_ms */
     INDEX_BROKEN,     /* the file cannot be read */
     INDEX_NO_MEMORY,
 };

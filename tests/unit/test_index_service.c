@@ -26,6 +26,7 @@ struct world {
     struct completion_queue *queues[INDEX_POOLS];
     sem_t gate;
     struct worker_pool_task held, lookup;
+    int64_t begin_by_ms;
     enum index_answered answered;
 };
 
@@ -39,8 +40,11 @@ static void ignore(struct worker_pool_task *task) {
 
 static void look_up(struct worker_pool_task *task) {
     struct world *world = OWNER_OF(task, struct world, lookup);
-    const struct index_question question = {
-        .view = index_view_find("messages"), .readable = 1, .until_ms = INT64_MAX, .limit = 1};
+    const struct index_question question = {.view = index_view_find("messages"),
+                                            .readable = 1,
+                                            .until_ms = INT64_MAX,
+                                            .limit = 1,
+                                            .begin_by_ms = world->begin_by_ms};
     char progress[INDEX_PROGRESS_MAX];
     struct parley_buffer out;
     parley_buffer_init(&out);
@@ -105,10 +109,25 @@ static void test_a_view_that_takes_long_does_not_delay_a_look_up(void **state) {
     assert_int_equal(world->answered, INDEX_ANSWERED);
 }
 
+static void test_a_question_that_waits_too_long_for_its_thread_is_given_up(void **state) {
+    struct world *world = *state;
+    world->begin_by_ms = reactor_clock_ms() + 20;
+    world->held = (struct worker_pool_task){.work = hold, .done = ignore};
+    world->lookup = (struct worker_pool_task){.work = look_up, .done = on_answer};
+    worker_pool_submit(world->queues[INDEX_LOOKUPS], &world->held);
+    worker_pool_submit(world->queues[INDEX_LOOKUPS], &world->lookup);
+    usleep(50000);
+    sem_post(&world->gate);
+    reactor_run(world->reactor);
+    assert_int_equal(world->answered, INDEX_TOO_LATE);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_a_view_that_takes_long_does_not_delay_a_look_up,
                                         set_up, tear_down),
+        cmocka_unit_test_setup_teardown(
+            test_a_question_that_waits_too_long_for_its_thread_is_given_up, set_up, tear_down),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

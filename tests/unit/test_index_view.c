@@ -386,6 +386,19 @@ static void test_a_question_whose_client_has_left_is_given_up(void **state) {
     parley_buffer_finish(&out);
 }
 
+static void test_a_question_whose_turn_comes_too_late_is_not_answered(void **state) {
+    struct index_question question = question_of("threads", 0);
+    struct parley_buffer out;
+    (void)state;
+    parley_buffer_init(&out);
+    question.begin_by_ms = reactor_clock_ms() - 1;
+    assert_int_equal(ask(&question, &out), INDEX_TOO_LATE);
+    assert_string_equal(out.data, "");
+    question.begin_by_ms = reactor_clock_ms() + 60000;
+    assert_int_equal(ask(&question, &out), INDEX_ANSWERED);
+    parley_buffer_finish(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_question_uses_an_index_and_sorts_nothing),
@@ -400,6 +413,7 @@ int main(void) {
         cmocka_unit_test(test_a_place_is_of_a_stream_and_a_sequence),
         cmocka_unit_test(test_lines_end_with_the_cursor),
         cmocka_unit_test(test_a_question_whose_client_has_left_is_given_up),
+        cmocka_unit_test(test_a_question_whose_turn_comes_too_late_is_not_answered),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
