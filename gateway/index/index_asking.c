@@ -200,7 +200,9 @@ void index_list_end_with(struct index_asking *asking, const char *next,
     if (asking->places != NULL) {
         snprintf(asking->places->next, INDEX_CURSOR_SIZE, "%s", next != NULL ? next : "");
     } else {
-        index_list_next(asking->out, asking->question->is_lines, asking->item_count, next);
+        char list[LIST_NAME_SIZE];
+        index_question_list(asking->question, list);
+        index_list_next(asking->out, asking->question->is_lines, asking->item_count, list, next);
     }
     write_since(asking);
     if (members != NULL) {

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "list_cursor.h"
 #include "stream_envelope.h"
 
 enum { NS_A_MS = 1000000, PLACES_FIRST = 64 };
@@ -120,13 +121,16 @@ void index_list_item_end(struct parley_buffer *out, bool is_lines) {
     parley_buffer_text(out, is_lines ? "}\n" : "}");
 }
 
-void index_list_next(struct parley_buffer *out, bool is_lines, size_t count, const char *next) {
+void index_list_next(struct parley_buffer *out, bool is_lines, size_t count, const char *list,
+                     const char *next) {
     if (!is_lines) {
         parley_buffer_text(out, count == 0 ? "{\"items\":[]," : "],");
     }
     parley_buffer_text(out, is_lines ? "{\"next\":" : "\"next\":");
     if (next != NULL) {
-        parley_buffer_json(out, parley_bytes_of(next));
+        char cursor[LIST_NAME_SIZE + INDEX_CURSOR_SIZE];
+        snprintf(cursor, sizeof cursor, "%s:%s", list, next);
+        parley_buffer_json(out, parley_bytes_of(cursor));
     } else {
         parley_buffer_text(out, "null");
     }

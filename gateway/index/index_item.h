@@ -54,9 +54,10 @@ static inline uint64_t index_sequence_of(int64_t pos) {
 /* What precedes item `number`, counted from 0, and what ends it. `is_lines`: NDJSON. */
 void index_list_item(struct parley_buffer *out, bool is_lines, size_t number);
 void index_list_item_end(struct parley_buffer *out, bool is_lines);
-/* What follows the last of `count`, up to the cursor of the next page; NULL: there is none. The
- * object is not closed. */
-void index_list_next(struct parley_buffer *out, bool is_lines, size_t count, const char *next);
+/* What follows the last of `count`, up to the cursor of the next page; NULL: there is none. `list`:
+ * its name (list_cursor.h). The object is not closed. */
+void index_list_next(struct parley_buffer *out, bool is_lines, size_t count, const char *list,
+                     const char *next);
 
 /* The cursor TIME:SEQUENCE:STREAM. */
 void index_cursor_write(int64_t stored, uint64_t sequence, const char *stream,

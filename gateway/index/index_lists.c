@@ -20,6 +20,7 @@
 
 #include "clock_and_ids.h"
 #include "etag.h"
+#include "index_checks.h"
 #include "index_fetch.h"
 #include "index_search.h"
 #include "index_values.h"
@@ -178,11 +179,13 @@ static void answer_one(struct question *question) {
 static void answer_page(struct question *question, bool is_full) {
     struct index_places *places = &question->places;
     struct parley_buffer *items = &question->items;
+    char list[LIST_NAME_SIZE];
     if (is_full) {
         const struct index_place_of *last = &places->items[question->fetch.at - 1];
         index_cursor_write(last->stored_ms, last->sequence, last->stream, places->next);
     }
-    index_list_next(items, question->asked.is_lines, question->fetch.count,
+    index_question_list(&question->asked, list);
+    index_list_next(items, question->asked.is_lines, question->fetch.count, list,
                     places->next[0] != '\0' ? places->next : NULL);
     parley_buffer_append(items, parley_buffer_bytes(&question->out));
     http_header(question->request, "Parley-Index", question->progress);
@@ -280,18 +283,6 @@ static void on_again(struct reactor_timer *timer) {
 
 /* ---- parameters ---- */
 
-/* Whether messages of the protocol lie in that stream. */
-static bool is_stream_of(const struct jetstream *jetstream, unsigned protocol,
-                         struct parley_bytes stream) {
-    const struct jetstream_place *at;
-    for (size_t i = 0; (at = jetstream_place_at(jetstream, protocol, i)) != NULL; i++) {
-        if (at->families != 0 && parley_bytes_equal(stream, parley_bytes_of(at->stream))) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static bool read_wait(struct question *question, const char *value) {
     char *end;
     const double seconds = strtod(value, &end);
@@ -324,65 +315,6 @@ static bool set_option(void *context, size_t number, const char *value) {
     return option == INDEX_WAIT ? read_wait(question, value) : index_value_set(asked, option, copy);
 }
 
-/* A stream of another protocol is never part of this list, however long one waits.  Returns: false:
- * it is answered. */
-static bool check_after(const struct question *question, struct http_request *request) {
-    const struct index_question *asked = &question->asked;
-    const struct jetstream *jetstream = question->lists->fetcher.jetstream;
-    const struct parley_bytes stream = asked->after.stream;
-    if (asked->values[INDEX_AFTER] == NULL || !jetstream_can_read(jetstream)) {
-        return true;
-    }
-    for (unsigned i = 0; parley_protocols[i] != NULL; i++) {
-        if ((asked->readable >> i & 1) != 0 && is_stream_of(jetstream, i, stream)) {
-            return true;
-        }
-    }
-    problem_respond_format(
-        request, PROBLEM_INVALID_PARAMETER,
-        "The query option `after` names the stream `%.*s`, which has no messages "
-        "of this list. Give STREAM:SEQUENCE of a receipt of %s.",
-        (int)stream.length, stream.data,
-        asked->view->is_of_all ? "a protocol that you may read"
-                               : parley_protocols[asked->protocol]->title);
-    return false;
-}
-
-/* A request that is bound to an agent asks for that one.  Returns: false: it is answered. */
-static bool check_agent(struct question *question, struct http_request *request) {
-    struct index_question *asked = &question->asked;
-    const char **agent = &asked->values[INDEX_AGENT];
-    if (!asked->view->is_of_agent || asked->own == NULL) {
-        return true;
-    }
-    *agent = *agent != NULL ? *agent : asked->own;
-    if (strcmp(*agent, asked->own) != 0) {
-        problem_respond_format(request, PROBLEM_FORBIDDEN,
-                               "This token may read what was sent to the agent %.64s only.",
-                               asked->own);
-        return false;
-    }
-    return true;
-}
-
-/* Returns: false: it is answered. */
-static bool check_required(const struct index_question *asked, struct http_request *request) {
-    const char *const *required = asked->view->required;
-    while (required != NULL && *required != NULL &&
-           asked->values[index_option_of(*required)] == NULL) {
-        required++;
-    }
-    if (required == NULL || *required != NULL) {
-        return true;
-    }
-    required = asked->view->required;
-    problem_respond_format(request, PROBLEM_INVALID_PARAMETER,
-                           "The query option `%s`%s%s%s is required.", required[0],
-                           required[1] != NULL ? " or `" : "",
-                           required[1] != NULL ? required[1] : "", required[1] != NULL ? "`" : "");
-    return false;
-}
-
 /* Returns: false: it is answered. */
 static bool read_options(struct question *question, struct http_request *request) {
     struct index_question *asked = &question->asked;
@@ -393,8 +325,7 @@ static bool read_options(struct question *question, struct http_request *request
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return false;
     }
-    return check_agent(question, request) && check_required(asked, request) &&
-           check_after(question, request);
+    return index_check(asked, question->lists->fetcher.jetstream, request);
 }
 
 /* Returns: false: it is answered. */
@@ -589,7 +520,7 @@ static bool has_stream(const struct question *question, struct http_request *req
                                trouble != NULL ? trouble : "NATS cannot be read now");
         return false;
     }
-    if (is_stream_of(jetstream, question->asked.protocol, wanted)) {
+    if (index_is_stream_of(jetstream, question->asked.protocol, wanted)) {
         return true;
     }
     problem_respond_format(request, PROBLEM_NOT_FOUND,

@@ -63,6 +63,19 @@ static void read_progress(struct index_asking *asking, char progress[INDEX_PROGR
     }
 }
 
+void index_question_list(const struct index_question *question, char out[LIST_NAME_SIZE]) {
+    const struct index_view *view = question->view;
+    list_name(view->is_of_all ? NULL : parley_protocols[question->protocol]->name, view->name, out);
+}
+
+bool index_question_cursor(struct index_question *question) {
+    const char **cursor = &question->values[INDEX_CURSOR];
+    char name[LIST_NAME_SIZE];
+    index_question_list(question, name);
+    *cursor = *cursor != NULL ? list_cursor_rest(*cursor, name) : NULL;
+    return *cursor != NULL;
+}
+
 enum index_answered index_view_answer(struct sqlite3 *file, const struct index_question *question,
                                       struct parley_buffer *out, struct index_places *places,
                                       char progress[INDEX_PROGRESS_MAX]) {

@@ -12,6 +12,7 @@
 
 #include "channel.h"
 #include "index_item.h"
+#include "list_cursor.h"
 #include "stream_query.h"
 
 struct sqlite3;
@@ -115,6 +116,12 @@ struct index_view {
     enum parley_status (*add)(struct parley_message *message, struct parley_buffer *out);
     enum index_answered (*write)(struct index_asking *asking);
 };
+
+/* The name with which the cursors of the question's list begin (list_cursor.h). */
+void index_question_list(const struct index_question *question, char out[LIST_NAME_SIZE]);
+/* Takes the name off the cursor, for which it is asked from then on.  Returns: false: the cursor is
+ * of another list. */
+bool index_question_cursor(struct index_question *question);
 
 /* Ends with a NULL name. */
 extern const struct index_view index_views[];

@@ -146,7 +146,7 @@ describe('an index', () => {
     assertProblem(await get(server, '/v1/vlp/messages?ids=x'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?limit=1001'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?since=now'), 400, 'invalid-parameter');
-    assertProblem(await get(server, '/v1/vlp/messages?cursor=x'), 400, 'invalid-parameter');
+    assertProblem(await get(server, '/v1/vlp/messages?cursor=vlp.messages:x'), 400, 'invalid-parameter');
     for (const place of ['VLP', 'VLP:', 'VLP:x', 'VLP:0', 'VLP:1x', 'VLP:1:2', 'VLP:1,VLP:2']) {
       const refused = await get(server, `/v1/vlp/messages?after=${place}`);
       assertProblem(refused, 400, 'invalid-parameter');

@@ -112,11 +112,26 @@ describe('acknowledgements', () => {
     assert.deepEqual(await inbox('agent=Nobody&unacked=false'), []);
   });
 
+  it('are not listed from a cursor of another list', async () => {
+    const cursors = [];
+    for (const path of ['brenner/messages', 'brenner/acks', 'brenner/threads', 'brenner/senders']) {
+      cursors.push((await list(its.parley, `/v1/${path}?limit=1`)).json.next);
+    }
+    for (const [i, cursor] of cursors.entries()) {
+      for (const path of ['brenner/acks', 'brenner/inbox', 'brenner/items', 'brenner/senders', 'vlp/messages']) {
+        const name = path.replace('/', '.');
+        const answer = await get(its.parley, `/v1/${path}?${path.endsWith('inbox') ? 'agent=Bob&' : ''}cursor=${encodeURIComponent(cursor)}`);
+        if (cursor.startsWith(`${name}:`)) assert.equal(answer.status, 200, `${i}`);
+        else assert.ok(assertProblem(answer, 400, 'invalid-parameter').detail.endsWith(`begins with \`${name}:\`.`), answer.text);
+      }
+    }
+  });
+
   it('are refused with unknown parameters, and of protocols that have none', async () => {
     const refused = await get(its.parley, '/v1/brenner/inbox');
     assertProblem(refused, 400, 'invalid-parameter');
     assert.match(refused.json.detail, /`agent` is required/);
-    for (const path of ['acks?open=1', 'acks?overdue=soon', 'acks?overdue=400d', 'acks?cursor=1/x', 'acks?agent=Bob',
+    for (const path of ['acks?open=1', 'acks?overdue=soon', 'acks?overdue=400d', 'acks?cursor=brenner.acks:1/x', 'acks?agent=Bob',
       'inbox?agent=Bob&unacked=yes', 'inbox?agent=Bob&thread=x', 'inbox?agent=', 'acks?after=VLP:1']) {
       assertProblem(await get(its.parley, `/v1/brenner/${path}`), 400, 'invalid-parameter');
     }

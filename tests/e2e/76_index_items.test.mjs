@@ -119,7 +119,7 @@ describe('items', () => {
 
   it('are refused with unknown parameters, and of protocols that have none', async () => {
     for (const query of ['kind=', 'kind=info', 'kind=claim,', 'kind=,claim', 'kind=claims', 'state=closed', 'state=',
-      'bead=', 'thread=', 'cursor=1/x', 'agent=Bob', 'open=true']) {
+      'bead=', 'thread=', 'cursor=brenner.items:1/x', 'agent=Bob', 'open=true']) {
       assertProblem(await get(its.parley, `/v1/brenner/items?${query}`), 400, 'invalid-parameter');
     }
     for (const protocol of ['roundtable', 'supervisor', 'vlp', 'nope']) {

@@ -220,8 +220,8 @@ describe('how agents have changed their code', () => {
   });
 
   it('is refused with what it does not know, and of protocols that have none', async () => {
-    for (const query of ['&agent=', '&session=S', '&cursor=a.b', '&cursor=scribe:1:2:NOPE', '&agent=other&cursor=scribe:',
-      '&agent=other&cursor=other']) {
+    for (const query of ['&agent=', '&session=S', '&cursor=a.b', '&cursor=supervisor.evolutions:scribe:1:2:NOPE',
+      '&agent=other&cursor=supervisor.evolutions:scribe:', '&agent=other&cursor=supervisor.evolutions:other']) {
       assertProblem(await get(server, path(query), bearer(tokens.all)), 400, 'invalid-parameter');
     }
     assertProblem(await get(server, '/v1/vlp/evolutions', bearer(tokens.all)), 404, 'not-found');

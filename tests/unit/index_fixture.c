@@ -116,9 +116,13 @@ enum index_answered index_fixture_answer(const struct index_question *question,
                                          struct index_places *places, struct parley_buffer *out) {
     char progress[INDEX_PROGRESS_MAX];
     sqlite3 *file = index_file_read(its.folder);
+    struct index_question asked = *question;
     parley_buffer_clear(out);
     assert_non_null(file);
-    const enum index_answered answered = index_view_answer(file, question, out, places, progress);
+    if (!index_question_cursor(&asked)) {
+        asked = *question; /* without the name of the list, as parley itself asks */
+    }
+    const enum index_answered answered = index_view_answer(file, &asked, out, places, progress);
     sqlite3_close(file);
     return answered;
 }

@@ -155,6 +155,7 @@ static void ids_of(struct index_question question, struct parley_buffer *out) {
     parley_buffer_clear(out);
     do {
         question.values[INDEX_CURSOR] = cursor[0] != '\0' ? cursor : NULL;
+        assert_true(index_question_cursor(&question) == (cursor[0] != '\0'));
         assert_int_equal(ask(&question, &page), INDEX_ANSWERED);
         size_t count = 0;
         for (const char *at = page.data; (at = strstr(at, id)) != NULL; count++) {

@@ -227,7 +227,7 @@ static void test_a_session_that_does_not_fit_into_a_page_begins_the_next(void **
     index_fixture_commit();
     index_fixture_ask(&question, NULL, &out);
     assert_int_equal(index_fixture_count(out.data, "{\"session\":\"0-1\",\"count\":12000,"), 1);
-    assert_int_equal(index_fixture_count(out.data, "],\"next\":\"0-1\""), 1);
+    assert_int_equal(index_fixture_count(out.data, "],\"next\":\"vlp.sessions:0-1\""), 1);
     question.values[INDEX_CURSOR] = "0-1";
     index_fixture_ask(&question, NULL, &out);
     assert_int_equal(index_fixture_count(out.data, "{\"session\":\"0-2\",\"count\":12000,"), 1);

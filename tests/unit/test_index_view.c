@@ -210,6 +210,7 @@ static size_t walk(struct index_question question, const char *item) {
     parley_buffer_init(&out);
     do {
         question.values[INDEX_CURSOR] = cursor[0] != '\0' ? cursor : NULL;
+        assert_true(index_question_cursor(&question) == (cursor[0] != '\0'));
         assert_int_equal(ask(&question, &out), INDEX_ANSWERED);
         const size_t items = count(out.data, item);
         assert_true(items <= question.limit);
@@ -241,7 +242,31 @@ static void test_pages_follow_each_other_without_gaps(void **state) {
     }
 }
 
-static void test_a_cursor_of_another_list_is_refused(void **state) {
+static void test_a_cursor_begins_with_the_name_of_its_list(void **state) {
+    static const struct {
+        const char *view;
+        unsigned protocol;
+        const char *cursor, *rest; /* NULL: it is of another list */
+    } cursors[] = {{"messages", VLP, "vlp.messages:1:2:VLP", "1:2:VLP"},
+                   {"messages", BRENNER, "vlp.messages:1:2:VLP", NULL},
+                   {"acks", BRENNER, "brenner.messages:1:2:BRENNER", NULL},
+                   {"acks", BRENNER, "brenner.acks:1/1:2:BRENNER", "1/1:2:BRENNER"},
+                   {"trace", 0, "trace:x", "x"},
+                   {"threads", VLP, "vlp.threads:", ""},
+                   {"threads", VLP, "vlp.threads", NULL},
+                   {"threads", VLP, "RS-1", NULL}};
+    (void)state;
+    for (size_t i = 0; i < sizeof cursors / sizeof cursors[0]; i++) {
+        struct index_question question = question_of(cursors[i].view, cursors[i].protocol);
+        question.values[INDEX_CURSOR] = cursors[i].cursor;
+        assert_int_equal(index_question_cursor(&question), cursors[i].rest != NULL);
+        if (cursors[i].rest != NULL) {
+            assert_string_equal(question.values[INDEX_CURSOR], cursors[i].rest);
+        }
+    }
+}
+
+static void test_a_cursor_that_names_no_place_is_refused(void **state) {
     (void)state;
     static const char *const cursors[] = {"x", "1:2", "1:2:NOPE", "::", "1:99999999999999999:VLP"};
     struct parley_buffer out;
@@ -405,7 +430,8 @@ int main(void) {
         cmocka_unit_test(test_every_parameter_is_known),
         cmocka_unit_test(test_each_parameter_finds_its_messages),
         cmocka_unit_test(test_pages_follow_each_other_without_gaps),
-        cmocka_unit_test(test_a_cursor_of_another_list_is_refused),
+        cmocka_unit_test(test_a_cursor_begins_with_the_name_of_its_list),
+        cmocka_unit_test(test_a_cursor_that_names_no_place_is_refused),
         cmocka_unit_test(test_private_messages_are_those_of_their_agent),
         cmocka_unit_test(test_a_trace_spans_the_protocols_that_may_be_read),
         cmocka_unit_test(test_a_trace_compares_ids_as_their_protocol_does),

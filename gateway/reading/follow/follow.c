@@ -182,10 +182,6 @@ static size_t number_of(const struct parley_protocol *protocol) {
     return number;
 }
 
-static void write_name(const struct follow_options *options, char out[FOLLOW_NAME_MAX]) {
-    snprintf(out, FOLLOW_NAME_MAX, "%s.%s", options->protocol->name, options->name);
-}
-
 /* Last-Event-ID takes precedence, as for streams. Returns: false when it has answered. */
 static bool read_token(struct http_request *request, const struct follow_query *query,
                        const char *name, struct follow_token *token, bool *out_has_token) {
@@ -385,7 +381,7 @@ static struct follow_reader *create(struct follows *follows, struct http_request
                                .media_type = form->media_type,
                                .quiet.fire = on_quiet,
                                .again.fire = on_again};
-    write_name(options, reader->name);
+    list_name(options->protocol->name, options->name, reader->name);
     parley_buffer_init(&reader->text);
     parley_buffer_init(&reader->item);
     TAILQ_INSERT_TAIL(&group->readers, reader, link);
@@ -406,10 +402,10 @@ void follows_serve(struct follows *follows, const struct limits *limits,
     struct stream_format form;
     struct follow_token token = {0};
     bool has_token;
-    char name[FOLLOW_NAME_MAX];
+    char name[LIST_NAME_SIZE];
     struct tally_entry *opening = NULL;
     struct follow_reader *reader = NULL;
-    write_name(options, name);
+    list_name(options->protocol->name, options->name, name);
     if (stream_format_choose(request, NULL, &form) &&
         read_token(request, query, name, &token, &has_token) && is_serving(follows, request) &&
         open_answer_admit(limits, request, form.media_type, &opening)) {

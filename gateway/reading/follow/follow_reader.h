@@ -6,8 +6,9 @@
 
 #include "follow.h"
 #include "http.h"
+#include "list_cursor.h"
 
-enum { FOLLOW_NAME_MAX = 32, FOLLOW_TOKEN_MAX = FOLLOW_NAME_MAX + 64 };
+enum { FOLLOW_TOKEN_MAX = LIST_NAME_SIZE + 64 };
 
 /* What a token says. */
 struct follow_token {
@@ -27,7 +28,7 @@ struct follow_reader {
     uint64_t born;
     enum problem absent;
     const char *absence;
-    char name[FOLLOW_NAME_MAX];
+    char name[LIST_NAME_SIZE];
     bool is_sse;
 
     /* The place. */
