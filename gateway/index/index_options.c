@@ -116,8 +116,8 @@ static const struct parley_option_help of_evolutions[] = {
 
 static const struct parley_option_help of_acks[] = {
     {"thread", "Only messages of this thread.", A_TEXT, TEXT},
-    ROW_CHOICE("open", "Only those that are neither acknowledged nor answered; false: only the "
-                       "others."),
+    ROW_CHOICE("open", "true: only those that are neither acknowledged nor answered; false: only "
+                       "the others."),
     {"overdue", "Only those that are open for longer than this; true: 4h.",
      "true, or a duration of at most 365d, such as 4h",
      "{\"type\":\"string\",\"pattern\":\"^(true|[0-9]+(ms|s|m|h|d)|0)$\"}"},
@@ -129,8 +129,8 @@ static const struct parley_option_help of_acks[] = {
 
 static const struct parley_option_help of_inbox[] = {
     {"agent", "Whose messages; by default the agent to whom the token is bound.", A_TEXT, TEXT},
-    ROW_CHOICE("unacked", "Only messages that the agent must acknowledge and has not; false: only "
-                          "the others."),
+    ROW_CHOICE("unacked", "true: only messages that the agent must acknowledge and has not; false: "
+                          "only the others."),
     FOLLOW_OPTION_HELP,
     ROW_LIMIT,
     ROW_CURSOR,

@@ -174,8 +174,10 @@ describe('the list of reviews', () => {
     }
     const { notice, duplicate, message, ...said } = assertDecided(await decide(two, second.place, decision({ decision: 'reject' })));
     assert.deepEqual(placesOf(await reviewsOf(one, `session=${halted}`)), [first.place, third.place]);
-    const all = await reviewsOf(one, `session=${halted}&open=false`);
-    assert.deepEqual(all.items.map(({ reviewed }) => reviewed), [undefined, said, undefined]);
+    const reviewedBy = async (open) => (await reviewsOf(one, `session=${halted}&open=${open}`)).items.map(({ reviewed }) => reviewed);
+    assert.deepEqual(await reviewedBy('all'), [undefined, said, undefined]);
+    assert.deepEqual(await reviewedBy('true'), [undefined, undefined]);
+    assert.deepEqual(await reviewedBy('false'), [said]);
   });
 
   it('is chosen by session and sender, and comes in pages', async () => {

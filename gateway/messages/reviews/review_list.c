@@ -43,7 +43,7 @@ struct list {
     struct stream_renderer renderer;
     struct decided decided;
     const char *thread, *sender; /* NULL: of all */
-    bool is_open;                /* only those that have no decision */
+    bool has_open, has_decided;  /* messages without a decision; those with one */
     size_t limit, count;
     uint64_t after, last;              /* the cursor; the last message that was read */
     char stream[JETSTREAM_STREAM_MAX]; /* that has the messages */
@@ -148,7 +148,7 @@ static bool is_full(const struct list *list, const struct stream_event *event) {
 /* Returns: false: the page is full. */
 static bool take(struct list *list, const struct stream_event *event) {
     const struct review_value *decision = decided_find(&list->decided, event->sequence);
-    if ((list->is_open && decision != NULL) ||
+    if (!(decision != NULL ? list->has_decided : list->has_open) ||
         !passes(list->thread, event->facts[STREAM_FILTER_THREAD]) ||
         !passes(list->sender, event->facts[STREAM_FILTER_SENDER])) {
         return true;
@@ -208,7 +208,7 @@ static void on_all_decisions(void *context) {
 static void read_decisions(struct list *list) {
     char bucket[FACT_NAME_MAX];
     const struct jetstream_start start = {
-        .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .is_headers_only = list->is_open};
+        .from = JETSTREAM_FROM_SEQUENCE, .sequence = 1, .is_headers_only = !list->has_decided};
     const struct ordered_consumer_events events = {.stored = on_decision,
                                                    .current = on_all_decisions};
     fact_stream_name(list->channel->review_bucket, bucket);
@@ -245,8 +245,9 @@ static bool set_option(void *context, size_t number, const char *value) {
         list->sender = value;
         return true;
     case REVIEW_OPTION_OPEN:
-        list->is_open = strcmp(value, "true") == 0;
-        return list->is_open || strcmp(value, "false") == 0;
+        list->has_open = strcmp(value, "false") != 0;
+        list->has_decided = strcmp(value, "true") != 0;
+        return !list->has_open || !list->has_decided || strcmp(value, "all") == 0;
     case REVIEW_OPTION_LIMIT:
         return query_option_count(value, REVIEW_LIMIT_MAX, &list->limit);
     case REVIEW_OPTION_CURSOR:
@@ -304,7 +305,7 @@ void review_list_serve(struct gateway *gateway, struct http_request *request,
     struct list own = {.gateway = gateway,
                        .request = request,
                        .deadline = {.fire = on_deadline},
-                       .is_open = true,
+                       .has_open = true,
                        .limit = LIMIT_DEFAULT};
     if (protocol->reviews == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing waits for a review in %s.",

@@ -10,8 +10,10 @@ static const struct parley_option_help rows[REVIEW_OPTION_COUNT + 1] = {
                               "{\"type\":\"string\",\"minLength\":1}"},
     [REVIEW_OPTION_SENDER] = {"sender", "Only messages of this sender.", "the name of a sender",
                               "{\"type\":\"string\",\"minLength\":1}"},
-    [REVIEW_OPTION_OPEN] = {"open", "false: messages that have a decision, too (true).",
-                            "`true` or `false`", "{\"type\":\"boolean\"}"},
+    [REVIEW_OPTION_OPEN] = {"open",
+                            "true: messages that have no decision; false: only those that have "
+                            "one; all: both (true).",
+                            "`true`, `false` or `all`", "{\"enum\":[\"true\",\"false\",\"all\"]}"},
     [REVIEW_OPTION_LIMIT] = {"limit", "How many messages the answer has at most (100).",
                              "an integer from 1 to 1000",
                              "{\"type\":\"integer\",\"minimum\":1,\"maximum\":1000}"},
