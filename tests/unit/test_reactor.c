@@ -68,6 +68,45 @@ static void test_timers_fire_in_the_order_of_their_deadlines(void **state) {
     assert_string_equal(trace->events, "12");
 }
 
+enum { MANY = 300, DELAYS = 16 };
+
+struct many {
+    struct trace *trace;
+    struct reactor_timer timers[MANY];
+    int delays[MANY];
+    size_t last; /* that fired */
+    size_t count;
+};
+
+static struct many many;
+
+static void fire_one_of_many(struct reactor_timer *timer) {
+    const size_t number = (size_t)(timer - many.timers);
+    if (many.count > 0) {
+        assert_true(many.delays[many.last] < many.delays[number] ||
+                    (many.delays[many.last] == many.delays[number] && many.last < number));
+    }
+    many.last = number;
+    if (++many.count == MANY) {
+        reactor_stop(many.trace->reactor);
+    }
+}
+
+/* Those of the same time fire in the order in which they were set. */
+static void test_many_timers_fire_in_their_order_however_they_are_set(void **state) {
+    unsigned random = 1;
+    many = (struct many){.trace = *state};
+    for (size_t i = 0; i < MANY; i++) {
+        random = random * 1103515245 + 12345;
+        many.delays[i] = (int)(random >> 16) % DELAYS;
+        many.timers[i].fire = fire_one_of_many;
+        reactor_timer_set(many.trace->reactor, &many.timers[i], DELAYS - many.delays[i]);
+        reactor_timer_set(many.trace->reactor, &many.timers[i], many.delays[i]);
+    }
+    reactor_run(many.trace->reactor);
+    assert_int_equal(many.count, MANY);
+}
+
 static void test_a_cleared_timer_does_not_fire(void **state) {
     struct trace *trace = *state;
     trace->first.fire = fire_first;
@@ -177,6 +216,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_timers_fire_in_the_order_of_their_deadlines, setup,
                                         teardown),
+        cmocka_unit_test_setup_teardown(test_many_timers_fire_in_their_order_however_they_are_set,
+                                        setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_cleared_timer_does_not_fire, setup, teardown),
         cmocka_unit_test_setup_teardown(test_a_due_timer_can_clear_another_due_one, setup,
                                         teardown),

@@ -187,13 +187,25 @@ void reactor_watch_remove(struct reactor *reactor, struct reactor_watch *watch) 
     }
 }
 
+/* Looks from both ends: most are due after all others, or at once.  Returns: the last one that is
+ * due by then. */
+static struct reactor_timer *find_place(struct reactor *reactor, int64_t due_ms) {
+    struct reactor_timer *all = &reactor->timers;
+    struct reactor_timer *early = all, *late = all->previous;
+    while (late != all && late->due_ms > due_ms) {
+        if (early->next->due_ms > due_ms) {
+            return early;
+        }
+        early = early->next;
+        late = late->previous;
+    }
+    return late;
+}
+
 void reactor_timer_set(struct reactor *reactor, struct reactor_timer *timer, int64_t delay_ms) {
     reactor_timer_clear(reactor, timer);
     timer->due_ms = reactor->now_ms + (delay_ms > 0 ? delay_ms : 0);
-    struct reactor_timer *after = reactor->timers.previous;
-    while (after != &reactor->timers && after->due_ms > timer->due_ms) {
-        after = after->previous;
-    }
+    struct reactor_timer *after = find_place(reactor, timer->due_ms);
     timer->previous = after;
     timer->next = after->next;
     after->next->previous = timer;
