@@ -424,7 +424,7 @@ static const char *after_segment(const char *path) {
 }
 
 /* Whether their ends, which alone tell most routes apart, let the path match. */
-static bool ends_alike(const struct route *route, const char *path, size_t path_length) {
+static inline bool ends_alike(const struct route *route, const char *path, size_t path_length) {
     enum { END = 2 };
     const char *pattern = route->path;
     return route->length < END || pattern[route->length - 1] == '}' ||
@@ -432,11 +432,7 @@ static bool ends_alike(const struct route *route, const char *path, size_t path_
             memcmp(pattern + route->length - END, path + path_length - END, END) == 0);
 }
 
-static bool matches(const struct route *route, const char *path, size_t path_length) {
-    const char *pattern = route->path;
-    if (!ends_alike(route, path, path_length)) {
-        return false;
-    }
+static bool has_pattern(const char *path, const char *pattern) {
     while (*pattern != '\0') {
         if (*pattern != '{') {
             if (*pattern++ != *path++) {
@@ -451,6 +447,11 @@ static bool matches(const struct route *route, const char *path, size_t path_len
         pattern = strchr(pattern, '}') + 1;
     }
     return *path == '\0';
+}
+
+/* Asked of many routes for each request: their ends are compared here. */
+static inline bool matches(const struct route *route, const char *path, size_t path_length) {
+    return ends_alike(route, path, path_length) && has_pattern(path, route->path);
 }
 
 /* Reads the parts in braces of a path that matches `pattern`. */
@@ -535,14 +536,17 @@ static void refuse_protocol(struct http_request *request, const char *name) {
                            "There is no protocol `%s`; the protocols are: %s.", name, known);
 }
 
+static bool is_health(const char *path) {
+    return strcmp(path, "/livez") == 0 || strcmp(path, "/readyz") == 0;
+}
+
 void gateway_begin(void *context, struct http_request *request) {
     struct services *services = context;
     const char *path = http_request_path(request);
     if (!origin_admit_host(&services->gateway.origins, request)) {
         return;
     }
-    const bool is_health = strcmp(path, "/livez") == 0 || strcmp(path, "/readyz") == 0;
-    if (services->gateway.is_draining && !is_health) {
+    if (services->gateway.is_draining && !is_health(path)) {
         problem_respond(request, PROBLEM_DRAINING, HEALTH_DRAINING);
         return;
     }
@@ -609,15 +613,16 @@ void gateway_over(void *context, const struct http_request *request,
     }
 }
 
-/* Whether a request stays open if its path is the route's. */
-static bool may_stay(const struct route *route, const struct http_head *head) {
-    const bool is_get = route->get != NULL && strcmp(head->method, "GET") == 0;
-    const bool is_post = route->post != NULL && strcmp(head->method, "POST") == 0;
+/* Whether a GET or POST stays open if its path is the route's. */
+static inline bool may_stay(const struct route *route, const struct http_head *head, bool is_get) {
+    if ((is_get ? route->get : route->post) == NULL) {
+        return false;
+    }
     switch (route->stay) {
     case ROUTE_STAYS:
-        return is_get || is_post;
+        return true;
     case ROUTE_MAY_WAIT:
-        return is_post && head->wait_s > 0;
+        return !is_get && head->wait_s > 0;
     case ROUTE_MAY_FOLLOW:
         return is_get && follow_is_asked(http_head_option(head, "follow"));
     case ROUTE_ANSWERS:
@@ -628,8 +633,13 @@ static bool may_stay(const struct route *route, const struct http_head *head) {
 
 bool gateway_stays_open(const struct http_head *head) {
     const size_t path_length = strlen(head->path);
+    const bool is_get = strcmp(head->method, "GET") == 0;
+    if (!is_get && strcmp(head->method, "POST") != 0) {
+        return false;
+    }
     for (size_t i = 0; routes[i].stay != ROUTE_ANSWERS; i++) {
-        if (may_stay(&routes[i], head) && matches(&routes[i], head->path, path_length)) {
+        if (ends_alike(&routes[i], head->path, path_length) && may_stay(&routes[i], head, is_get) &&
+            has_pattern(head->path, routes[i].path)) {
             return true;
         }
     }
