@@ -278,17 +278,22 @@ bool text_is_uuid(struct parley_bytes text, bool is_version_4) {
     return !is_version_4 || (text.data[VERSION_AT] == '4' && is_rfc_variant);
 }
 
-/* A bit for each character of ASCII: RFC 3986, section 2.3. */
-static bool is_unreserved(char c) {
-    static const uint64_t bits[2] = {0x03FF600000000000, 0x47FFFFFE87FFFFFE};
-    const unsigned char code = (unsigned char)c;
-    return code < 128 && (bits[code >> 6] >> (code & 63) & 1) != 0;
+/* 1 for A-Z a-z 0-9 - . _ ~: RFC 3986, section 2.3. */
+static inline unsigned is_unreserved(char c) {
+    static const unsigned char
+        table[256] = {['-'] = 1, ['.'] = 1, ['_'] = 1, ['~'] = 1, ['0'] = 1, 1, 1, 1, 1, 1, 1, 1,
+                      1,         1,         ['A'] = 1, 1,         1,         1, 1, 1, 1, 1, 1, 1,
+                      1,         1,         1,         1,         1,         1, 1, 1, 1, 1, 1, 1,
+                      1,         1,         1,         1,         ['a'] = 1, 1, 1, 1, 1, 1, 1, 1,
+                      1,         1,         1,         1,         1,         1, 1, 1, 1, 1, 1, 1,
+                      1,         1,         1,         1,         1,         1};
+    return table[(unsigned char)c];
 }
 
 static size_t reserved_count(struct parley_bytes text) {
-    size_t count = 0;
+    size_t count = text.length;
     for (size_t i = 0; i < text.length; i++) {
-        count += !is_unreserved(text.data[i]);
+        count -= is_unreserved(text.data[i]);
     }
     return count;
 }
@@ -311,7 +316,7 @@ struct parley_bytes text_percent_encode(struct parley_arena *arena, struct parle
     }
     for (size_t i = 0; i < text.length; i++) {
         const unsigned char c = (unsigned char)text.data[i];
-        if (is_unreserved((char)c)) {
+        if (is_unreserved((char)c) != 0) {
             *end++ = (char)c;
         } else {
             *end++ = '%';
