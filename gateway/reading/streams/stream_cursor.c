@@ -463,6 +463,11 @@ static bool find_approved(struct stream_cursor *cursor, struct stream_event *not
     return true;
 }
 
+static inline bool passes_filters(const struct stream_cursor *cursor, struct stream_event *event) {
+    return cursor->group != NULL ? stream_group_passes(cursor->group, event)
+                                 : stream_event_matches(event, cursor->query);
+}
+
 enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_event **out) {
     cursor->is_asking = false;
     for (;;) {
@@ -495,8 +500,7 @@ enum stream_item stream_cursor_peek(struct stream_cursor *cursor, struct stream_
                 *out = cursor->approved;
                 return STREAM_APPROVED;
             }
-        } else if (event->time_ns >= cursor->not_before_ns &&
-                   stream_event_matches(event, cursor->query)) {
+        } else if (event->time_ns >= cursor->not_before_ns && passes_filters(cursor, event)) {
             *out = event;
             return STREAM_EVENT;
         } else {

@@ -40,6 +40,9 @@ struct stream_event {
 
     /* The values that filters compare, by filter; NULL: the message has none. */
     struct parley_bytes facts[STREAM_FACT_COUNT];
+    uint64_t compared;       /* the number of the group whose filters it was compared with last; 0:
+                                of none … */
+    bool is_match;           /* … and whether it passes them */
     bool is_for_all;         /* it can have receivers, and has none */
     bool is_private;         /* it belongs to the agent in `facts` */
     bool is_thread_caseless; /* filters may name its thread in either case */

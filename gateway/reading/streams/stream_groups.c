@@ -164,6 +164,7 @@ struct stream_group *stream_groups_join(struct stream_groups *groups,
         if (group == NULL) {
             return NULL;
         }
+        group->number = ++groups->count;
         if (key_count > 0) {
             index_group(groups, group, filter);
         }

@@ -22,6 +22,7 @@ struct stream_group_key {
 
 struct stream_group {
     struct stream_query query; /* only its filters; their texts are after the keys */
+    uint64_t number;           /* of all groups of its hub, from 1 on */
     size_t reference_count;
     struct stream_members parked; /* they wait, and have passed everything that is stored */
     LIST_ENTRY(stream_group) link;
@@ -36,6 +37,7 @@ struct stream_groups {
     struct stream_group_list indexed[STREAM_FILTER_COUNT]; /* by the filter of their keys */
     struct stream_group_list others;                       /* each event is compared with them */
     struct stream_group_chain *chains;                     /* NULL: not needed so far */
+    uint64_t count;                                        /* of the groups so far */
     unsigned char seed[16];
 };
 
@@ -51,6 +53,17 @@ struct stream_group *stream_groups_join(struct stream_groups *groups,
                                         const struct stream_query *query);
 /* NULL is allowed. */
 void stream_groups_leave(struct stream_group *group);
+
+/* Whether the event passes its filters. Its readers ask one after the other, and the first one
+ * answers for all.  `event`: of the hub. */
+static inline bool stream_group_passes(const struct stream_group *group,
+                                       struct stream_event *event) {
+    if (event->compared != group->number) {
+        event->is_match = stream_event_matches(event, &group->query);
+        event->compared = group->number;
+    }
+    return event->is_match;
+}
 
 /* Calls `found` for each group that the event matches and that has parked members. It may take
  * members out of that group.  Returns: with how many groups the event was compared. */
