@@ -798,6 +798,59 @@ static void test_of_a_stream_that_is_gone_nothing_is_known(void **state) {
     assert_non_null(strstr(holding.error, "stream"));
 }
 
+struct fetching {
+    struct js_world *world;
+    uint64_t sequence;
+    unsigned answers;
+    int found;
+    char payload[32];
+};
+
+static void on_fetched(void *context, const struct jetstream_last *last) {
+    struct fetching *fetching = context;
+    fetching->answers++;
+    fetching->found = (int)last->found;
+    snprintf(fetching->payload, sizeof fetching->payload, "%.*s", (int)last->payload.length,
+             last->payload.data != NULL ? last->payload.data : "");
+}
+
+static void fetch(void *context) {
+    struct fetching *fetching = context;
+    assert_non_null(jetstream_message_ask(fetching->world->jetstream, "VLP", fetching->sequence,
+                                          on_fetched, fetching));
+}
+
+static bool is_fetched(void *context) {
+    return ((struct fetching *)context)->answers == 1;
+}
+
+static void assert_fetched(struct js_world *world, uint64_t sequence, int found,
+                           const char *payload) {
+    struct fetching fetching = {.world = world, .sequence = sequence};
+    loop_do(&world->loop, fetch, &fetching);
+    assert_true(loop_wait(&world->loop, is_fetched, &fetching, LOOP_PATIENCE_MS));
+    assert_int_equal(fetching.found, found);
+    assert_string_equal(fetching.payload, payload);
+}
+
+/* Before it is noticed that no server answers direct requests any more, and after. */
+static void test_a_message_is_fetched_directly_and_else_by_the_api(void **state) {
+    struct js_world *world = *state;
+    jsStreamInfo *info = NULL;
+    js_world_start(world);
+    js_world_look(world);
+    const uint64_t sequence = js_world_store(world, "vlp.safe.claim", "{\"n\":1}");
+    assert_int_equal(js_GetStreamInfo(&info, world->context, "VLP", NULL, NULL), NATS_OK);
+    assert_true(info->Config->AllowDirect);
+    for (int round = 0; round < 3; round++) {
+        assert_fetched(world, sequence, JETSTREAM_LAST_FOUND, "{\"n\":1}");
+        assert_fetched(world, sequence + 1, JETSTREAM_LAST_NONE, "");
+        info->Config->AllowDirect = false;
+        assert_int_equal(js_UpdateStream(NULL, world->context, info->Config, NULL, NULL), NATS_OK);
+    }
+    jsStreamInfo_Destroy(info);
+}
+
 static void test_nothing_is_known_of_a_message_when_the_connection_breaks(void **state) {
     struct js_world *world = *state;
     js_world_start(world);
@@ -910,6 +963,7 @@ int main(void) {
         TEST(test_the_headers_of_a_message_as_large_as_can_be_are_found),
         TEST(test_a_message_that_was_removed_is_gone),
         TEST(test_of_a_stream_that_is_gone_nothing_is_known),
+        TEST(test_a_message_is_fetched_directly_and_else_by_the_api),
         TEST(test_nothing_is_known_of_a_message_when_the_connection_breaks),
         TEST(test_a_part_of_a_subject_is_removed),
         TEST(test_it_can_be_destroyed_with_everything_under_way),

@@ -42,7 +42,8 @@ struct jetstream_request {
     jetstream_held_fn *held;        /* instead, for jetstream_held_ask */
     struct jetstream_check *direct; /* the stream that a direct request is for; NULL for other
                                        requests */
-    char *direct_subject;           /* that it asks for; NULL if it never was direct */
+    char *direct_subject;           /* that it asks for; NULL if it never was direct, or is for a
+                                       sequence */
     char *question; /* its body, to ask it again; NULL if the first answer is final */
     char stream[JETSTREAM_STREAM_MAX]; /* that the question is about; "" if that is final */
     uint64_t sequence;                 /* that it is for; 0: for a subject */
@@ -508,6 +509,12 @@ static void write_subject_request(const char *subject, uint64_t sequence,
     parley_buffer_append(out, (struct parley_bytes){"}", 2}); /* and a NUL */
 }
 
+static void write_sequence_request(uint64_t sequence, struct parley_buffer *out) {
+    parley_buffer_init(out);
+    parley_buffer_format(out, "{\"seq\":%" PRIu64 "}", sequence);
+    parley_buffer_char(out, '\0');
+}
+
 /* No server answers direct requests: JetStream's API knows the reason. Late answers are dropped.
  * Returns: false if it cannot be asked. */
 static bool ask_leader_instead(struct jetstream_request *request) {
@@ -519,7 +526,11 @@ static bool ask_leader_instead(struct jetstream_request *request) {
     request->direct->direct_dead_ms = reactor_now_ms(jetstream->reactor);
     request->direct = NULL;
     bus_mailbox_close(jetstream->bus, request->mailbox);
-    write_subject_request(request->direct_subject, 0, &body);
+    if (request->direct_subject != NULL) {
+        write_subject_request(request->direct_subject, 0, &body);
+    } else {
+        write_sequence_request(request->sequence, &body);
+    }
     const bool is_asked = !body.has_failed && post(request, what, body.data);
     parley_buffer_finish(&body);
     return is_asked;
@@ -573,6 +584,11 @@ static struct jetstream_check *find_direct(struct jetstream *jetstream, const ch
     return NULL;
 }
 
+static void become_direct(struct jetstream_request *request, struct jetstream_check *check) {
+    request->direct = check;
+    reactor_timer_set(check->jetstream->reactor, &request->deadline, JETSTREAM_DIRECT_TIMEOUT_MS);
+}
+
 static struct jetstream_request *ask_directly(struct jetstream_check *check, const char *subject,
                                               void *context) {
     char what[JETSTREAM_SUBJECT_MAX];
@@ -584,9 +600,8 @@ static struct jetstream_request *ask_directly(struct jetstream_check *check, con
         free(copy);
         return NULL;
     }
-    request->direct = check;
     request->direct_subject = copy;
-    reactor_timer_set(check->jetstream->reactor, &request->deadline, JETSTREAM_DIRECT_TIMEOUT_MS);
+    become_direct(request, check);
     return request;
 }
 
@@ -641,18 +656,27 @@ struct jetstream_request *jetstream_next_held_ask(struct jetstream *jetstream, c
     return request;
 }
 
-static struct jetstream_request *ask_for_sequence(struct jetstream *jetstream, const char *stream,
-                                                  uint64_t sequence, void *context) {
-    char what[JETSTREAM_SUBJECT_MAX], body[64];
-    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", stream);
-    snprintf(body, sizeof body, "{\"seq\":%" PRIu64 "}", sequence);
-    return with_doubt(send_text(jetstream, what, body, context), stream, sequence, body);
+/* `api`: STREAM.MSG or DIRECT. */
+static struct jetstream_request *ask_for_sequence(struct jetstream *jetstream, const char *api,
+                                                  const char *stream, uint64_t sequence,
+                                                  void *context) {
+    char what[JETSTREAM_SUBJECT_MAX];
+    struct parley_buffer body;
+    snprintf(what, sizeof what, "%s.GET.%s", api, stream);
+    write_sequence_request(sequence, &body);
+    struct jetstream_request *request =
+        body.has_failed ? NULL
+                        : with_doubt(send_text(jetstream, what, body.data, context), stream,
+                                     sequence, body.data);
+    parley_buffer_finish(&body);
+    return request;
 }
 
 struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const char *stream,
                                              uint64_t sequence, jetstream_held_fn *done,
                                              void *context) {
-    struct jetstream_request *request = ask_for_sequence(jetstream, stream, sequence, context);
+    struct jetstream_request *request =
+        ask_for_sequence(jetstream, "STREAM.MSG", stream, sequence, context);
     if (request != NULL) {
         request->held = done;
     }
@@ -662,9 +686,15 @@ struct jetstream_request *jetstream_held_ask(struct jetstream *jetstream, const 
 struct jetstream_request *jetstream_message_ask(struct jetstream *jetstream, const char *stream,
                                                 uint64_t sequence, jetstream_last_fn *done,
                                                 void *context) {
-    struct jetstream_request *request = ask_for_sequence(jetstream, stream, sequence, context);
+    struct jetstream_check *direct = find_direct(jetstream, stream);
+    struct jetstream_request *request = ask_for_sequence(
+        jetstream, direct != NULL ? "DIRECT" : "STREAM.MSG", stream, sequence, context);
     if (request != NULL) {
         request->last = done;
+    }
+    if (request != NULL && direct != NULL) {
+        request->sequence = sequence;
+        become_direct(request, direct);
     }
     return request;
 }

@@ -168,10 +168,11 @@ json_t *jetstream_config_of(const struct jetstream_check *check) {
     if (window_ms < DEDUPE_WINDOW_MIN_MS) {
         window_ms = DEDUPE_WINDOW_MIN_MS;
     }
-    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:s}", "name",
-                     stream->name, "subjects", own_subjects(check), "retention", "limits",
+    return json_pack("{s:s, s:o, s:s, s:s, s:s, s:I, s:i, s:I, s:I, s:i, s:I, s:I, s:b, s:s}",
+                     "name", stream->name, "subjects", own_subjects(check), "retention", "limits",
                      "storage", "file", "discard", "old", "max_msgs", messages_max, "max_consumers",
                      -1, "max_bytes", bytes_max, "max_age", days * DAY_MS * NS_A_MS, "max_msg_size",
                      -1, "num_replicas", replicas, "duplicate_window",
-                     (json_int_t)(window_ms * NS_A_MS), "description", LAYOUT_TEXT);
+                     (json_int_t)(window_ms * NS_A_MS), "allow_direct", true, "description",
+                     LAYOUT_TEXT);
 }
