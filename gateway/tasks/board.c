@@ -34,12 +34,13 @@ static uint64_t last_number(struct parley_bytes key) {
     return number;
 }
 
+static const struct parley_bytes UNREADABLE = {"{}", 2};
+
 /* A value that is too long is as good as one that cannot be read. */
 static enum parley_status keep_value(struct board *board, struct work *work,
                                      enum parley_task_fact fact, const struct bucket_entry *entry) {
-    static const struct parley_bytes unreadable = {"{}", 2};
     const struct parley_bytes value =
-        entry->value.length > BOARD_FACT_BYTES_MAX ? unreadable : entry->value;
+        entry->value.length > BOARD_FACT_BYTES_MAX ? UNREADABLE : entry->value;
     if (!parley_bytes_equal((struct parley_bytes){work->facts[fact], work->lengths[fact]}, value)) {
         change_log_touch(&board->changes, &work->change);
     }
@@ -47,6 +48,7 @@ static enum parley_status keep_value(struct board *board, struct work *work,
     work->facts[fact] = parley_bytes_copy(value);
     work->lengths[fact] = work->facts[fact] != NULL ? value.length : 0;
     work->sequences[fact] = entry->sequence;
+    work->guessed &= ~(1u << fact);
     work->claimed_ms = fact == PARLEY_TASK_CLAIM || fact == PARLEY_TASK_TURN
                            ? entry->time_ns / 1000000
                            : work->claimed_ms;
@@ -145,6 +147,15 @@ static bool is_news(const struct board *board, const struct bucket_entry *entry)
     return work == NULL || work->facts[fact] == NULL;
 }
 
+static void note_guess(struct board *board, struct parley_bytes key) {
+    struct parley_bytes id;
+    enum parley_task_fact fact;
+    struct work *work = board->kind->key(key, &id, &fact) ? works_find(board, id) : NULL;
+    if (work != NULL) {
+        work->guessed |= 1u << fact;
+    }
+}
+
 /* A place that is not known counts as the last one that was read: the watch, which delivers the key
  * later, has the last word. */
 void board_on_written(void *context, const struct bucket_entry *entry) {
@@ -158,6 +169,9 @@ void board_on_written(void *context, const struct bucket_entry *entry) {
     if (board->is_current &&
         (is_placed ? entry->sequence > board->last_sequence : is_news(board, entry))) {
         board->has_left_out = take_in(board, &placed) != PARLEY_OK || board->has_left_out;
+        if (!is_placed) {
+            note_guess(board, entry->key);
+        }
     }
     pthread_mutex_unlock(&board->lock);
 }
@@ -225,6 +239,49 @@ void board_on_kept_from(void *context, uint64_t first_sequence) {
         reactor_timer_set(board->reactor, &board->again, 0);
     }
     pthread_mutex_unlock(&board->lock);
+}
+
+/* Of work that has its request, and while nothing was left out, each key that was read is here. */
+static enum fact_known known_fact(const struct board *board, const struct work *work,
+                                  enum parley_task_fact fact, uint64_t read_to) {
+    const bool is_guessed = (work->guessed >> fact & 1) != 0;
+    if (work->facts[fact] != NULL) {
+        return is_guessed || work->lengths[fact] <= UNREADABLE.length ? FACT_UNKNOWN
+                                                                      : FACT_IS_THERE;
+    }
+    return read_to > 0 && board->last_sequence >= read_to && !board->has_left_out &&
+                   work->facts[PARLEY_TASK_REQUEST] != NULL
+               ? FACT_IS_ABSENT
+               : FACT_UNKNOWN;
+}
+
+enum fact_known board_known_fact(void *context, struct parley_bytes key, uint64_t read_to,
+                                 struct parley_buffer *out_value) {
+    struct board *board = context;
+    struct parley_bytes id;
+    enum parley_task_fact fact;
+    enum fact_known known = FACT_UNKNOWN;
+    if (!board->kind->key(key, &id, &fact) || fact == PARLEY_TASK_TURN) {
+        return FACT_UNKNOWN; /* of turns the last one alone is here */
+    }
+    pthread_mutex_lock(&board->lock);
+    const struct work *work = board->is_current ? works_find(board, id) : NULL;
+    if (work != NULL) {
+        known = known_fact(board, work, fact, read_to);
+    }
+    if (known == FACT_IS_THERE) {
+        parley_buffer_append(out_value,
+                             (struct parley_bytes){work->facts[fact], work->lengths[fact]});
+    }
+    pthread_mutex_unlock(&board->lock);
+    return known;
+}
+
+uint64_t board_read_to(struct board *board) {
+    pthread_mutex_lock(&board->lock);
+    const uint64_t sequence = board->last_sequence;
+    pthread_mutex_unlock(&board->lock);
+    return sequence;
 }
 
 uint64_t board_last_turn(void *context, struct parley_bytes series,

@@ -32,6 +32,7 @@
 #include <parley/tasks.h>
 
 #include "bucket_watch.h"
+#include "fact_store.h"
 #include "moments.h"
 
 struct board;
@@ -89,6 +90,14 @@ void board_on_written(void *context, const struct bucket_entry *entry);
  * 5 s for each task, the last one of that time. For fact_store_on_noted, with the board as its
  * context. Of a task that is not known here nothing is kept. */
 void board_on_noted(void *context, const struct bucket_entry *entry);
+
+/* Says what is known here of a key of the bucket, for fact_store_on_known, with the board as its
+ * context. */
+enum fact_known board_known_fact(void *context, struct parley_bytes key, uint64_t read_to,
+                                 struct parley_buffer *out_value);
+
+/* Up to which sequence the bucket was read. */
+uint64_t board_read_to(struct board *board);
 
 /* Finds the last turn of a task that is known here, for fact_store_on_series, with the board as its
  * context. */

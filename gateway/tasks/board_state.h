@@ -46,6 +46,8 @@ struct work {
     char *facts[PARLEY_TASK_FACTS];    /* the values; NULL if there is none */
     size_t lengths[PARLEY_TASK_FACTS]; /* of them */
     uint64_t sequences[PARLEY_TASK_FACTS];
+    unsigned guessed;        /* a bit for each fact that another gateway has written, whose value is
+                                not known to be this one yet */
     uint64_t order;          /* of its first key in the bucket */
     uint64_t turn_number;    /* of the last of the series of turns; 0: there is none */
     int64_t claimed_ms;      /* Unix time; of the key of its claim */

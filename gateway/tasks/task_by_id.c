@@ -139,7 +139,7 @@ static bool open_turns(struct one *one) {
         }
     }
     is_open =
-        is_open && fact_query_init(query, gateway_fact_store(one->gateway, one->protocol), keys);
+        is_open && fact_query_init(query, gateway_fact_store(one->gateway, one->protocol), keys, 0);
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         parley_buffer_finish(&texts[i]);
     }

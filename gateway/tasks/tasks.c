@@ -51,7 +51,7 @@ bool tasks_open_query(struct fact_query *query, struct fact_store *store,
                   !texts[i].has_failed && is_open;
         keys[kind->places[i]] = parley_buffer_bytes(&texts[i]);
     }
-    is_open = is_open && fact_query_init(query, store, keys);
+    is_open = is_open && fact_query_init(query, store, keys, 0);
     for (size_t i = 0; i < PARLEY_TASK_FACTS; i++) {
         parley_buffer_finish(&texts[i]);
     }

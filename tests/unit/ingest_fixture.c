@@ -159,7 +159,8 @@ static void take_known(struct fact_query *query, const char *value) {
 }
 
 bool fact_query_init(struct fact_query *query, struct fact_store *store,
-                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) {
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX], uint64_t read_to) {
+    (void)read_to;
     query->store = store;
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         query->keys[i] = keys[i].data != NULL ? strndup(keys[i].data, keys[i].length) : NULL;

@@ -205,6 +205,8 @@ struct question {
     const char *in_series;               /* a key that fact_query_value is asked for */
     char value_in_series[64];
     int64_t delay_ms;
+    uint64_t read_to;
+    bool asks_again;   /* whatever is known */
     bool loses_bucket; /* just before */
     atomic_uint done;
     enum answer found;
@@ -240,8 +242,8 @@ static void begin_question(void *context) {
     if (question->loses_bucket) {
         lose_bucket(question->side);
     }
-    assert_true(fact_query_init(&question->query, question->side->store, keys));
-    if (fact_query_is_complete(&question->query)) {
+    assert_true(fact_query_init(&question->query, question->side->store, keys, question->read_to));
+    if (fact_query_is_complete(&question->query) && !question->asks_again) {
         on_answer(&question->query);
     } else if (!fact_query_begin(&question->query, question->delay_ms)) {
         fact_query_finish(&question->query);
@@ -405,6 +407,80 @@ static void test_only_what_follows_the_last_known_key_of_a_series_is_asked_for(v
     question.done = 0;
     wait_until_answered(&question);
     assert_string_equal(question.other_text, "asked");
+}
+
+/* Of "a" more than there is; that "b" is absent, which it is not: so answers show who was asked. */
+static enum fact_known know_two(void *context, struct parley_bytes key, uint64_t read_to,
+                                struct parley_buffer *out_value) {
+    (void)context;
+    if (parley_bytes_equal(key, PARLEY_BYTES("a"))) {
+        parley_buffer_text(out_value, "known");
+        return FACT_IS_THERE;
+    }
+    return parley_bytes_equal(key, PARLEY_BYTES("b")) && read_to > 0 ? FACT_IS_ABSENT
+                                                                     : FACT_UNKNOWN;
+}
+
+static void reopen(struct side *side) {
+    loop_do(&side->world.loop, close_store, side);
+    loop_do(&side->world.loop, open_store, side); /* its cache is empty */
+}
+
+static void expect_b(void *context) {
+    struct side *side = context;
+    assert_true(fact_store_expect(side->store, PARLEY_BYTES("b")));
+}
+
+static void expect_b_no_more(void *context) {
+    struct side *side = context;
+    fact_store_expect_end(side->store, PARLEY_BYTES("b"));
+}
+
+static void report_two(void *context) {
+    struct side *side = context;
+    fact_store_on_known(side->store, know_two, NULL);
+}
+
+static void test_what_is_known_is_not_asked_for_until_it_is_asked_again(void **state) {
+    static const struct {
+        const char *key;
+        uint64_t read_to;
+        bool asks_again;
+        enum answer found;
+        const char *text;
+    } rows[] = {
+        {"a", 0, false, FOUND, "known"}, {"a", 7, false, FOUND, "known"},
+        {"b", 0, false, FOUND, "x"},     {"b", 7, false, ABSENT, ""},
+        {"b", 7, true, FOUND, "x"},      {"c", 7, false, FOUND, "y"},
+    };
+    struct sides *sides = *state;
+    struct side *one = start(sides), *two = start_second(sides);
+    assert_int_equal(keep(one, "b", "x"), FACT_WRITTEN);
+    assert_int_equal(keep(one, "c", "y"), FACT_WRITTEN);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct question question = {
+            .side = two, .read_to = rows[i].read_to, .asks_again = rows[i].asks_again};
+        snprintf(question.key, sizeof question.key, "%s", rows[i].key);
+        reopen(two);
+        loop_do(&two->world.loop, report_two, two);
+        wait_until_answered(&question);
+        assert_int_equal(question.found, rows[i].found);
+        assert_string_equal(question.text, rows[i].text);
+    }
+}
+
+/* Two claims of one task come together: the second waits for the first, as ever. */
+static void test_a_key_that_is_expected_here_is_not_absent(void **state) {
+    struct sides *sides = *state;
+    struct side *one = start(sides);
+    struct question question = {.side = one, .key = "b", .read_to = 7};
+    loop_do(&one->world.loop, report_two, one);
+    loop_do(&one->world.loop, expect_b, one);
+    loop_do(&one->world.loop, begin_question, &question);
+    assert_int_equal(question.done, 0);
+    loop_do(&one->world.loop, expect_b_no_more, one);
+    assert_true(loop_wait(&one->world.loop, is_answered, &question, PATIENCE_MS));
+    assert_int_equal(question.found, ABSENT);
 }
 
 static void test_it_outlives_gateways_and_the_server(void **state) {
@@ -754,6 +830,8 @@ int main(void) {
         TEST(test_what_one_keeps_another_recalls),
         TEST(test_the_first_value_of_a_key_stays),
         TEST(test_what_is_written_is_reported),
+        TEST(test_what_is_known_is_not_asked_for_until_it_is_asked_again),
+        TEST(test_a_key_that_is_expected_here_is_not_absent),
         TEST(test_it_outlives_gateways_and_the_server),
         TEST(test_other_clients_can_read_and_write_it),
         TEST(test_several_keys_are_asked_for_together),

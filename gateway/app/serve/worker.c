@@ -265,6 +265,8 @@ static enum parley_status create_facts(struct worker *worker) {
                                      &gateway->fact_stores[i]));
         fact_store_share(gateway->fact_stores[i], worker->options.fact_ledger);
         if (worker->services.tasks.boards[i] != NULL) {
+            fact_store_on_known(gateway->fact_stores[i], board_known_fact,
+                                worker->services.tasks.boards[i]);
             fact_store_on_series(gateway->fact_stores[i], board_last_turn,
                                  worker->services.tasks.boards[i]);
             fact_store_on_written(gateway->fact_stores[i], board_on_written,

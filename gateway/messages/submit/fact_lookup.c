@@ -136,7 +136,7 @@ void fact_lookup_begin(struct fact_lookup *lookup, struct request_options *optio
     lookup->kept_seconds = kept_seconds(options->gateway, store, route);
     lookup->is_patient = options->task == INGEST_FORWARD;
     lookup->is_final = !lookup->is_patient;
-    if (!fact_query_init(&lookup->query, store, route->fact_keys)) {
+    if (!fact_query_init(&lookup->query, store, route->fact_keys, options->facts_read_to)) {
         fail(lookup, NULL);
     } else if (fact_lookup_is_log(lookup) || fact_query_is_complete(&lookup->query)) {
         lookup->state = FACT_LOOKUP_DONE;

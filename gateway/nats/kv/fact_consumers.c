@@ -267,7 +267,7 @@ static void on_answer(struct fact_query *query);
 static void ask(struct taken *taken, const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) {
     fact_query_finish(&taken->query);
     taken->query = (struct fact_query){.done = on_answer};
-    const bool has_keys = fact_query_init(&taken->query, taken->consumers->options.store, keys);
+    const bool has_keys = fact_query_init(&taken->query, taken->consumers->options.store, keys, 0);
     if (has_keys && fact_query_is_complete(&taken->query)) {
         on_answer(&taken->query);
     } else if (!has_keys || !fact_query_begin(&taken->query, 0)) {

@@ -184,7 +184,8 @@ static void fail_unanswered(struct fact_query *query, const struct jetstream_las
 /* Of a series, there may always be one key more, once its first exists. */
 static bool is_missing(const struct fact_query *query, size_t number) {
     if (query->series[number].next == 0) {
-        return query->keys[number] != NULL && query->values[number] == NULL;
+        return query->keys[number] != NULL && query->values[number] == NULL &&
+               !query->are_absent[number];
     }
     return query->series[number].is_begun || query->values[number - 1] != NULL;
 }
@@ -247,6 +248,11 @@ static bool begin_series(struct fact_query *query, size_t number, struct parley_
         last < 2 || (!value.has_failed && step(query, number, parley_buffer_bytes(&value)));
     parley_buffer_finish(&value);
     return has_memory;
+}
+
+void fact_store_on_known(struct fact_store *store, fact_known_fn *known, void *context) {
+    store->known = known;
+    store->known_context = context;
 }
 
 void fact_store_on_series(struct fact_store *store, fact_series_fn *last, void *context) {
@@ -459,6 +465,7 @@ bool fact_query_begin(struct fact_query *query, int64_t delay_ms) {
     query->patient_until_ms = fact_store_now_ms(store) + jetstream_patience_ms(store->jetstream);
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         query->requests[i].is_asked = false;
+        query->are_absent[i] = false;
     }
     store->query_count++;
     if (delay_ms > 0) {
@@ -471,8 +478,32 @@ bool fact_query_begin(struct fact_query *query, int64_t delay_ms) {
 
 /* ---- a query's keys and values ---- */
 
+/* Whether a message of this reactor is about to create it. */
+static bool is_expected(const struct fact_query *query, size_t number) {
+    const struct fact_entry *entry =
+        fact_cache_find(&query->store->cache, parley_bytes_of(query->keys[number]));
+    return entry != NULL && entry->expected_count > 0;
+}
+
+/* A value that finds no memory is asked for. */
+static void take_from_others(struct fact_query *query, size_t number, uint64_t read_to) {
+    const struct fact_store *store = query->store;
+    struct parley_buffer value;
+    if (query->series[number].next > 0 || !is_missing(query, number)) {
+        return;
+    }
+    parley_buffer_init(&value);
+    const enum fact_known known =
+        store->known(store->known_context, parley_bytes_of(query->keys[number]), read_to, &value);
+    if (known == FACT_IS_THERE && !value.has_failed) {
+        query->values[number] = parley_bytes_copy(parley_buffer_bytes(&value));
+    }
+    query->are_absent[number] = known == FACT_IS_ABSENT && !is_expected(query, number);
+    parley_buffer_finish(&value);
+}
+
 bool fact_query_init(struct fact_query *query, struct fact_store *store,
-                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) {
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX], uint64_t read_to) {
     query->store = store;
     for (size_t i = 0; i < PARLEY_FACT_KEYS_MAX; i++) {
         const size_t length = keys[i].length < FACT_KEY_MAX ? keys[i].length : FACT_KEY_MAX - 1;
@@ -489,6 +520,9 @@ bool fact_query_init(struct fact_query *query, struct fact_store *store,
         }
     }
     (void)fact_query_refresh(query);
+    for (size_t i = 0; store->known != NULL && i < PARLEY_FACT_KEYS_MAX; i++) {
+        take_from_others(query, i, read_to);
+    }
     return true;
 }
 

@@ -47,6 +47,17 @@ void fact_store_on_noted(struct fact_store *store, fact_entry_fn *noted, void *c
 /* `decision`: its note; does nothing where it has none.  `stream`, `sequence`: of the message. */
 void fact_store_note(const struct fact_store *store, const struct parley_decision *decision,
                      struct parley_bytes stream, uint64_t sequence);
+/* What is known of a key without asking. */
+enum fact_known {
+    FACT_UNKNOWN,
+    FACT_IS_THERE, /* with the value that was appended */
+    FACT_IS_ABSENT,
+};
+/* Says what is known of a key. That it has no value is known only of a bucket that was read up to
+ * `read_to`, which is 0 where no look at the bucket says how far it has been written. */
+typedef enum fact_known fact_known_fn(void *context, struct parley_bytes key, uint64_t read_to,
+                                      struct parley_buffer *out_value);
+void fact_store_on_known(struct fact_store *store, fact_known_fn *known, void *context);
 /* Finds the last key of a series that is known without asking: appends its value, and returns its
  * number; 1: its first key is known, and no other; 0: nothing is. Queries then ask only for those
  * after it. */
@@ -119,7 +130,8 @@ struct fact_query {
     TAILQ_ENTRY(fact_query) link;
     struct fact_queries *list; /* the queue that holds it; NULL if none does */
     struct fact_store *store;
-    char *keys[PARLEY_FACT_KEYS_MAX]; /* of a series: the next one that may exist */
+    char *keys[PARLEY_FACT_KEYS_MAX];      /* of a series: the next one that may exist */
+    bool are_absent[PARLEY_FACT_KEYS_MAX]; /* it is known that the key has no value */
     struct {
         uint64_t next; /* its number; 0: it is no series */
         bool is_begun; /* its first key exists */
@@ -134,22 +146,25 @@ struct fact_query {
 };
 
 /* Takes the keys and their values known here.  `keys`: data NULL if there is none at that place.
- * Returns: false without memory.  Owns: copies the keys. */
+ * `read_to`: the leader said a moment ago that the bucket is written up to there, so that keys
+ * which are not known to be there by then are absent (fact_known_fn); 0: it was not asked. Returns:
+ * false without memory.  Owns: copies the keys. */
 bool fact_query_init(struct fact_query *query, struct fact_store *store,
-                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX]) PARLEY_MUST_CHECK;
+                     const struct parley_bytes keys[PARLEY_FACT_KEYS_MAX],
+                     uint64_t read_to) PARLEY_MUST_CHECK;
 /* `done` is no longer called; frees keys and values. */
 void fact_query_finish(struct fact_query *query);
 
 /* Adds values that became known here since.  Returns: whether no missing key is expected. */
 bool fact_query_refresh(struct fact_query *query);
-/* Whether every key has a value. */
+/* Whether every key has a value, or is known to have none. */
 bool fact_query_is_complete(const struct fact_query *query);
 /* The value of a key that was asked for, or of the last one of its series if it is known to exist;
  * NULL if it has none. */
 const char *fact_query_value(const struct fact_query *query, const char *key);
 
-/* Asks the bucket's leader for the missing keys, after `delay_ms`: 0 or FACT_RETRY_MS. While NATS
- * does not answer, the query waits as long as a message may (jetstream_options).
+/* Asks the bucket's leader for the keys without a value, after `delay_ms`: 0 or FACT_RETRY_MS.
+ * While NATS does not answer, the query waits as long as a message may (jetstream_options).
  * Returns: true: `done` is called once, in a later turn; false: NATS is away and not waited for. */
 #define FACT_RETRY_MS 250
 bool fact_query_begin(struct fact_query *query, int64_t delay_ms) PARLEY_MUST_CHECK;

@@ -19,6 +19,8 @@ struct fact_store {
     void *written_context;
     fact_entry_fn *noted; /* likewise */
     void *noted_context;
+    fact_known_fn *known; /* NULL: nothing is known without asking */
+    void *known_context;
     fact_series_fn *series; /* NULL: no last keys are known */
     void *series_context;
     struct fact_queries line, asked, pausing;
