@@ -51,13 +51,17 @@ function distanceTo(ours, theirs) {
 //                        without atLeast it is shown and judged by nobody
 //   { of, to, within }   further from the other by no more than that, in the row's unit
 //   { of, atMost }       no more than that, in the row's unit
+//   { of, atLeast }      no less than that, likewise
 // A contender that could not be measured makes the result { …, missing: why }.
 export function compare(row, results, target) {
   const names = [target.of, ...[target.to ?? []].flat()];
   const absent = names.find((name) => results[name].missing);
   if (absent) return { ...target, missing: results[absent].missing };
   const ours = results[target.of];
-  if (target.to === undefined) return { ...target, is_met: ours.value <= target.atMost };
+  if (target.to === undefined) {
+    const is_met = ours.value <= (target.atMost ?? Infinity) && ours.value >= (target.atLeast ?? 0);
+    return { ...target, is_met };
+  }
   const to = worst(row, results, [target.to].flat());
   if (target.within !== undefined) {
     const figures = distanceTo(ours, results[to]);

@@ -44,6 +44,7 @@ function contenderLines({ unit, contenders }) {
 export function targetText(ratio, unit) {
   if (ratio.within !== undefined) return `within ${ratio.within} ${unit}`;
   if (ratio.atMost !== undefined) return `${ratio.atMost} ${unit} or less`;
+  if (ratio.to === undefined) return `${digits(ratio.atLeast, 0)} ${unit} or more`;
   return ratio.atLeast === undefined ? "" : `${digits(ratio.atLeast, 2)} ×`;
 }
 

@@ -55,8 +55,9 @@ function post(url, agent, body, { path = PATH, waits = true, type = "json" } = {
   return new Promise((resolve, reject) => {
     const headers = { "Content-Type": `application/${type}`, ...(waits && { Prefer: "wait=300" }) };
     const sent = request(url + path, { method: "POST", agent, headers }, (answer) => {
-      answer.resume();
-      answer.on("end", () => resolve(answer));
+      let text = "";
+      answer.setEncoding("utf8").on("data", (part) => (text += part));
+      answer.on("end", () => resolve({ statusCode: answer.statusCode, text }));
     });
     sent.on("error", reject);
     sent.end(body);
@@ -132,38 +133,47 @@ const reply = (clients) => ({
 const NEXT = "/v1/roundtable/tasks/next";
 const OPEN_TASKS = 20_000;
 
-async function openTasks(url) {
+async function openTasks({ url }) {
   const lines = Array.from({ length: OPEN_TASKS }, () => `${taskRequest()}\n`).join("");
   const { statusCode } = await post(url, false, lines, { waits: false, type: "x-ndjson" });
   if (statusCode !== 200) throw new Error(`tasks were answered ${statusCode}`);
+  await post(url, false, '{"agent":"first"}', { path: NEXT }); // then all are in memory
 }
 
-// How many tasks so many agents have got, each asking for the next as soon as it has one.
-async function takeTasks(bench, url, agents) {
+const asOne = { body: (agent) => ({ agent }), count: () => 1 };
+const asMany = {
+  body: (agent) => ({ agent, max: 64 }),
+  count: (answer) => answer.items.length,
+};
+
+// How many tasks so many agents have got, each asking for more as soon as it has some.
+async function takeTasks(bench, url, agents, { body, count }) {
   const end = performance.now() + bench.seconds * 1000;
-  let count = 0;
+  let total = 0;
+  let isAllTaken = false;
   const work = async (_, i) => {
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
-    const body = JSON.stringify({ agent: `agent-${i}` });
-    while (performance.now() < end && count < OPEN_TASKS - agents) {
-      const { statusCode } = await post(url, agent, body, { path: NEXT });
-      if (statusCode !== 200) throw new Error(`an agent was answered ${statusCode}`);
-      count++;
+    const text = JSON.stringify(body(`agent-${i}`));
+    while (performance.now() < end && !isAllTaken) {
+      const { statusCode, text: answer } = await post(url, agent, text, { path: NEXT, waits: false });
+      isAllTaken ||= statusCode === 204;
+      if (statusCode !== 200 && !isAllTaken) throw new Error(`an agent was answered ${statusCode}`);
+      if (statusCode === 200) total += count(JSON.parse(answer));
     }
     agent.destroy();
   };
   await Promise.all(Array.from({ length: agents }, work));
-  return count;
+  return total;
 }
 
-const taken = (agents) => ({
-  label: `parley, ${agents === 1 ? "one agent" : `${agents} agents`}`,
+const agentsOf = (count) => (count === 1 ? "one agent" : `${count} agents`);
+
+const taken = (agents, how = asOne) => ({
+  label: `parley, ${agentsOf(agents)}${how === asMany ? ", 64 at once" : ""}`,
   run: (bench) =>
-    withServers(bench, { server: parley, probe: TASK_PROBE }, async ({ url }) => {
-      await openTasks(url);
-      await post(url, false, '{"agent":"first"}', { path: NEXT }); // then all are in memory
+    withServers(bench, { server: parley, probe: TASK_PROBE, warmUp: openTasks }, async ({ url }) => {
       const began = performance.now();
-      const count = await takeTasks(bench, url, agents);
+      const count = await takeTasks(bench, url, agents, how);
       return { count, value: count / ((performance.now() - began) / 1000) };
     }),
 });
@@ -177,6 +187,24 @@ const next = {
   ratios: [
     { of: "few", to: "one" },
     { of: "many", to: "one" },
+  ],
+};
+
+const nextAtOnce = {
+  id: "next-max",
+  title: "POST tasks/next, `max` 64 beside one at a time",
+  unit: "claims/s",
+  higherIsBetter: true,
+  contenders: {
+    most: taken(1, asMany),
+    all: taken(8, asMany),
+    one: taken(1),
+    many: taken(64),
+  },
+  ratios: [
+    { of: "most", to: "one" },
+    { of: "all", to: "many" },
+    { of: "all", atLeast: 10_000 },
   ],
 };
 
@@ -230,6 +258,7 @@ export default {
     reply(1),
     reply(64),
     next,
+    nextAtOnce,
     parked,
   ],
 };

@@ -141,6 +141,10 @@ struct board_find {
  * wish's `claim_id`.  Returns: false: there is none. */
 bool board_take(struct board *board, const struct board_wish *wish, size_t among,
                 struct board_find *out);
+/* Takes more of it, which is not addressed by a `claim_id`: of the best `max` those that there are,
+ * and with `among` above 1 as many among twice as many, by chance.  Returns: how many. */
+size_t board_take_many(struct board *board, const struct board_wish *wish, size_t among,
+                       struct board_find *out, size_t max);
 /* Opens taken work again that no agent is known to have claimed, and wakes one request that waits
  * for it. */
 void board_give_back(struct board *board, const char *id);

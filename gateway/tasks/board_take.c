@@ -12,6 +12,7 @@
 
 enum {
     AMONG_MAX = 16,
+    MANY_MAX = 64,    /* taken at once */
     STALE_MAX = 1024, /* that one search closes: with the lock */
 };
 
@@ -64,10 +65,10 @@ static bool is_stale(struct board *board, struct work *work, int64_t now_ms) {
     return true;
 }
 
-/* `out_is_cut`: so many had to be closed that there may be more than were found.
- * Returns: how many there are, the best first. */
+/* `found`: room for `among`.  `out_is_cut`: so many had to be closed that there may be more than
+ * were found. Returns: how many there are, the best first. */
 static size_t find_best(struct board *board, const struct board_search *search, size_t among,
-                        struct work *found[AMONG_MAX], bool *out_is_cut) {
+                        struct work **found, bool *out_is_cut) {
     const int64_t now_ms = board_now_ms();
     size_t count = 0, stale_count = 0;
     for (unsigned priority = board->priority_count; priority-- > 0 && count < among;) {
@@ -166,6 +167,33 @@ bool board_take(struct board *board, const struct board_wish *wish, size_t among
     const bool is_found = take(board, &search, among, out);
     pthread_mutex_unlock(&board->lock);
     return is_found;
+}
+
+/* Those found stand together: others who have lost to the same gateway begin elsewhere. */
+size_t board_take_many(struct board *board, const struct board_wish *wish, size_t among,
+                       struct board_find *out, size_t max) {
+    const struct board_search search = search_for(board, wish);
+    struct work *found[2 * MANY_MAX];
+    const size_t wanted = max < MANY_MAX ? max : MANY_MAX;
+    bool is_cut;
+    size_t count = 0;
+    pthread_mutex_lock(&board->lock);
+    const size_t found_count =
+        board->is_current
+            ? find_best(board, &search, among > 1 ? 2 * wanted : wanted, found, &is_cut)
+            : 0;
+    const size_t spare = found_count > wanted ? found_count - wanted : 0;
+    const size_t first = spare > 0 ? randombytes_uniform((uint32_t)spare + 1) : 0;
+    for (; count < wanted && first + count < found_count; count++) {
+        struct work *work = found[first + count];
+        if (!write_find(board, work, &out[count])) {
+            break;
+        }
+        out[count].is_claimed = out[count].is_unfinished = false;
+        works_set_phase(board, work, WORK_TAKEN);
+    }
+    pthread_mutex_unlock(&board->lock);
+    return count;
 }
 
 size_t board_spent(struct board *board, struct board_spent *out, size_t max) {

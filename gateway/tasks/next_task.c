@@ -3,16 +3,18 @@
 /* POST …/tasks/next: the best open work for an agent, claimed in its name. The board says which to
  * try; the claim is a message like any other, and its protocol decides whether it is the first. Who
  * loses tries one of the next best by chance, so that gateways that see the same board do not all
- * try the same. The request's message is fetched before it is claimed: work that cannot be handed
- * over is not claimed.
+ * try the same.
  *
  * With an Idempotency-Key the id of the claim follows from sender, agent and key, so that a claim
  * that was made before, through any gateway, is found on the board, once that has read what NATS
  * held when the request came. A claim that repeats one of the same agent may be one of another key:
  * the board says which, once it has read that far.
  *
- * With `max` it claims one after another, as long as there is work, and waits only for the first.
- * What goes wrong after that ends the answer early: the agent gets what it holds. */
+ * With `max` it claims as many together as there is work for, and waits only for the first. What
+ * goes wrong with others ends the answer early: the agent gets what it holds. The bucket's leader
+ * is asked once how far it is written, in place of three keys a task; once the board has read that
+ * far, what it does not have was not there at that moment, which is as late as a look-up would have
+ * been. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -20,23 +22,22 @@
 
 #include "board.h"
 #include "channel.h"
-#include "check.h"
-#include "json_fields.h"
 #include "waiters.h"
 #include "phase.h"
 #include "prefer.h"
 #include "problem.h"
 #include "small_body.h"
-#include "internal_submit.h"
 #include "tasks.h"
 #include "task_agent.h"
 #include "task_claim_id.h"
+#include "task_take.h"
 #include "task_wish.h"
 
 enum {
     WAIT_MAX_S = 300,
     CATCH_UP_MS = 5000, /* the board is read for the first time, or behind NATS */
     AMONG_MAX = 16,
+    MANY_MIN = 4,    /* with fewer, their keys are asked for */
     GONE_MAX = 1000, /* requests that are found to be gone, before a search ends */
     SAME_FOR_MS = 600000,
     ITEMS_BYTES_MAX = 1024 * 1024, /* of several: with more, the answer has no further one */
@@ -47,10 +48,10 @@ enum {
  *   SEARCHING ── a claim may have been made before ──▶ ASKING ──▶ CATCHING_UP ──▶ SEARCHING
  *   SEARCHING ── there is none ──▶ PARKED ── woken ──▶ SEARCHING
  *   SEARCHING ── much on the board was stale ──▶ PAUSING ── the next turn ──▶ SEARCHING
- *   SEARCHING ── there is one ──▶ FETCHING ──▶ CLAIMING ── lost ──▶ SEARCHING
- *   FETCHING ── the message is gone ──▶ SEARCHING, the first time by ASKING
- *   CLAIMING ── the agent holds it, perhaps by another key ──▶ ASKING
- *   CLAIMING ── the agent holds it, and takes more ──▶ SEARCHING
+ *   SEARCHING ── there is some ──▶ TAKING ── lost, or there is room for more ──▶ SEARCHING
+ *   SEARCHING ── there are many ──▶ ASKING ──▶ CATCHING_UP ──▶ TAKING
+ *   TAKING ── a message is gone ──▶ SEARCHING, the first time by ASKING
+ *   TAKING ── the agent holds it, perhaps by another key ──▶ ASKING
  *   any ── it is answered ──▶ OVER
  */
 enum next_phase {
@@ -60,8 +61,7 @@ enum next_phase {
     NEXT_CATCHING_UP, /* until the board has read that far */
     NEXT_PARKED,      /* until there is work */
     NEXT_PAUSING,     /* until the next turn */
-    NEXT_FETCHING,    /* the request's message */
-    NEXT_CLAIMING,
+    NEXT_TAKING,      /* task_take.h */
     NEXT_OVER,
 };
 
@@ -72,8 +72,7 @@ struct next {
     struct http_request *request; /* NULL once it is gone */
     enum next_phase phase;
     struct small_body body;
-    struct parley_buffer task;
-    struct parley_buffer items; /* with `max`: what it has claimed, separated by commas … */
+    struct parley_buffer items; /* what it has claimed, separated by commas … */
     size_t item_count;          /* … of so many */
     struct task_wish wish;
     struct board_waiter waiter;
@@ -81,35 +80,48 @@ struct next {
     struct waiter_ticket ticket;
     struct jetstream_request *asked;
     struct reactor_timer pause;
-    struct board_find find;
+    struct board_find find; /* the first of those that are taken together … */
+    struct task_taking taking;
+    struct task_take *takes; /* … which are these; NULL before the first */
+    size_t take_count, under_way;
+    bool have_takes_begun; /* else they are only taken from the board */
     size_t among, gone_count;
-    unsigned wait_s;     /* that is preferred; 0: not at all */
-    int64_t until_ms;    /* it would wait */
+    char gone_from[BOARD_STREAM_MAX]; /* the stream of one that is gone */
+    unsigned wait_s;                  /* that is preferred; 0: not at all */
+    int64_t until_ms;                 /* it would wait */
     int64_t patience_ms; /* until it waits, whatever is preferred, for the board to be read */
     bool is_applied;     /* the preference */
-    char claim_id[37], now[32]; /* claim_id "": a fresh one for each */
+    char claim_id[WORK_CLAIM_ID_SIZE]; /* "": a fresh one for each */
 };
 
 static void enter(struct next *next, enum next_phase phase) {
     static const unsigned allowed[] = {
         [NEXT_RECEIVING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_SEARCHING] = PHASE(NEXT_ASKING) | PHASE(NEXT_PARKED) | PHASE(NEXT_PAUSING) |
-                           PHASE(NEXT_FETCHING) | PHASE(NEXT_OVER),
-        [NEXT_ASKING] = PHASE(NEXT_CATCHING_UP) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_CATCHING_UP] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
+                           PHASE(NEXT_TAKING) | PHASE(NEXT_OVER),
+        [NEXT_ASKING] =
+            PHASE(NEXT_CATCHING_UP) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_TAKING) | PHASE(NEXT_OVER),
+        [NEXT_CATCHING_UP] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_TAKING) | PHASE(NEXT_OVER),
         [NEXT_PARKED] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
         [NEXT_PAUSING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_FETCHING] =
-            PHASE(NEXT_CLAIMING) | PHASE(NEXT_ASKING) | PHASE(NEXT_SEARCHING) | PHASE(NEXT_OVER),
-        [NEXT_CLAIMING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_ASKING) | PHASE(NEXT_OVER),
+        [NEXT_TAKING] = PHASE(NEXT_SEARCHING) | PHASE(NEXT_ASKING) | PHASE(NEXT_OVER),
         [NEXT_OVER] = 0,
     };
     next->phase = (enum next_phase)phase_after(allowed, next->phase, phase);
 }
 
+static void forget_takes(struct next *next) {
+    for (size_t i = 0; i < next->take_count; i++) {
+        task_take_finish(&next->takes[i]);
+    }
+    free(next->takes);
+    next->takes = NULL;
+    next->take_count = 0;
+}
+
 static void destroy(struct next *next) {
+    forget_takes(next);
     small_body_finish(&next->body);
-    parley_buffer_finish(&next->task);
     parley_buffer_finish(&next->items);
     request_options_release(&next->options);
     free(next);
@@ -143,10 +155,12 @@ static void respond(struct next *next, struct parley_buffer *answer) {
 
 static void respond_items(struct next *next) {
     struct parley_buffer answer;
+    const bool is_list = next->wish.max > 0;
     parley_buffer_init(&answer);
-    parley_buffer_text(&answer, "{\"items\":[");
+    parley_buffer_reserve(&answer, next->items.length + sizeof "{\"items\":[]}\n");
+    parley_buffer_text(&answer, is_list ? "{\"items\":[" : "");
     parley_buffer_append(&answer, parley_buffer_bytes(&next->items));
-    parley_buffer_text(&answer, "]}\n");
+    parley_buffer_text(&answer, is_list ? "]}\n" : "\n");
     answer.has_failed |= next->items.has_failed;
     respond(next, &answer);
 }
@@ -182,73 +196,9 @@ static void respond_nothing(struct next *next) {
     http_respond(next->request, 204, NULL, (struct parley_bytes){0});
 }
 
-/* The receipt says which attempt it is, and until when the agent holds the task. */
-static void write_lease(const struct next *next, struct parley_bytes receipt,
-                        struct parley_buffer *out) {
-    struct json_field fields[] = {{.name = "attempt"}, {.name = "until"}};
-    struct parley_arena arena;
-    parley_arena_init(&arena, 4 * SMALL_BODY_BYTES_MAX);
-    out->has_failed |= json_fields_read(receipt, fields, 2, &arena, NULL) != JSON_FIELDS_READ;
-    parley_buffer_format(out, ",\"attempt\":%.0f,\"lease\":{\"until\":",
-                         fields[0].kind == PARLEY_NUMBER ? fields[0].number : 1);
-    if (fields[1].kind == PARLEY_STRING) {
-        parley_buffer_json(out, fields[1].text);
-    } else {
-        parley_buffer_text(out, "null");
-    }
-    parley_buffer_format(out, ",\"extend\":\"/v1/%s/tasks/%s/extend\"}",
-                         next->options.protocol->name, next->find.id);
-    parley_arena_finish(&arena);
-}
-
-static void write_claimed(const struct next *next, struct parley_bytes receipt,
-                          struct parley_buffer *out) {
-    parley_buffer_text(out, "{\"task\":");
-    parley_buffer_append(out, parley_buffer_bytes(&next->task));
-    parley_buffer_text(out, ",\"claim\":");
-    parley_buffer_append(out, receipt);
-    parley_buffer_text(out, ",\"deadline\":");
-    if (next->find.deadline[0] != '\0') {
-        parley_buffer_json(out, parley_bytes_of(next->find.deadline));
-    } else {
-        parley_buffer_text(out, "null");
-    }
-    write_lease(next, receipt, out);
-    parley_buffer_char(out, '}');
-}
-
 static void search(struct next *next);
-
-static void add_claimed(struct next *next, struct parley_bytes receipt) {
-    struct parley_buffer *items = &next->items;
-    parley_buffer_text(items, next->item_count > 0 ? "," : "");
-    write_claimed(next, receipt, items);
-    next->item_count++;
-    if (next->item_count == next->wish.max || items->length > ITEMS_BYTES_MAX ||
-        items->has_failed) {
-        respond_items(next);
-    } else {
-        next->among = 1;
-        enter(next, NEXT_SEARCHING);
-        search(next);
-    }
-}
-
-static void respond_claimed(struct next *next, struct parley_bytes receipt) {
-    struct parley_buffer answer;
-    if (next->wish.max > 0) {
-        add_claimed(next, receipt);
-        return;
-    }
-    parley_buffer_init(&answer);
-    write_claimed(next, receipt, &answer);
-    parley_buffer_char(&answer, '\n');
-    respond(next, &answer);
-}
-
-/* ---- claiming ---- */
-
 static void ask_how_far(struct next *next);
+static void ask_for_takes(struct next *next);
 
 /* Another one may have been quicker: the next best, by chance. */
 static void search_more(struct next *next) {
@@ -257,98 +207,37 @@ static void search_more(struct next *next) {
     search(next);
 }
 
-static void respond_failed(struct next *next, const struct internal_submit_answer *answer) {
+static void respond_failed(struct next *next, const struct task_take *take) {
     if (next->item_count > 0) {
         respond_items(next);
         return;
     }
     enter(next, NEXT_OVER);
-    problem_respond_members(next->request, answer->failure->problem, answer->failure->detail,
-                            answer->text);
+    problem_respond_members(next->request, take->failure.problem, take->failure.detail,
+                            parley_buffer_bytes(&take->item));
 }
-
-/* 409: it is somebody else's, or over. And if this agent has claimed it before, then another
- * request of its has got it, unless that was this one, by its Idempotency-Key. */
-static bool is_lost_by(const struct next *next, const struct internal_submit_answer *answer) {
-    return answer->is_stored ? answer->is_duplicate && next->claim_id[0] == '\0'
-                             : problem_status(answer->failure->problem) == 409;
-}
-
-static void on_claimed(void *context, const struct internal_submit_answer *answer) {
-    struct next *next = context;
-    const bool is_lost = is_lost_by(next, answer);
-    if (is_lost) {
-        board_lost(next->board, next->find.id);
-    } else if (!answer->is_stored) {
-        board_give_back(next->board, next->find.id);
-    }
-    if (next->request == NULL) {
-        destroy(next);
-    } else if (is_lost) {
-        if (next->find.is_claimed) { /* and is over */
-            next->wish.wish.claim_id = (struct parley_bytes){0};
-        }
-        search_more(next);
-    } else if (answer->is_stored && answer->is_duplicate && !next->find.is_claimed) {
-        ask_how_far(next);
-    } else if (answer->is_stored) {
-        respond_claimed(next, answer->text);
-    } else {
-        respond_failed(next, answer);
-    }
-}
-
-static enum parley_status write_claim(struct next *next, const char *id,
-                                      struct parley_buffer *out) {
-    char fresh[37];
-    id_new_from(&gateway_of(next)->identities, fresh);
-    clock_now_text(next->now);
-    next->options.protocol->tasks->write_claim(next->wish.wish.agent, parley_bytes_of(id),
-                                               next->claim_id[0] != '\0' ? next->claim_id : fresh,
-                                               next->now, out);
-    return parley_buffer_status(out);
-}
-
-static void claim(struct next *next) {
-    struct parley_buffer text;
-    parley_buffer_init(&text);
-    enum parley_status status = write_claim(next, next->find.id, &text);
-    if (status == PARLEY_OK) {
-        enter(next, NEXT_CLAIMING);
-        status =
-            internal_submit_begin(&next->options, parley_buffer_bytes(&text), on_claimed, next);
-    }
-    if (status != PARLEY_OK) {
-        board_give_back(next->board, next->find.id);
-        refuse(next, PROBLEM_INTERNAL, "Out of memory.");
-    }
-    parley_buffer_finish(&text);
-}
-
-/* ---- the request's message ---- */
 
 static void on_beginning(void *context, const struct jetstream_stream_info *info) {
     struct next *next = context;
     next->asked = NULL;
     if (info->is_known) {
-        board_begins_at(next->board, next->find.stream, info->first_sequence);
+        board_begins_at(next->board, next->gone_from, info->first_sequence);
     }
     enter(next, NEXT_SEARCHING);
     search(next);
 }
 
-/* Retention has removed it, or its stream was purged: then many are gone, and where the stream
- * begins now says which. One that was removed out of the middle is found by itself. */
-static void leave_out(struct next *next) {
-    board_lost(next->board, next->find.id);
-    if (++next->gone_count > GONE_MAX) {
+/* Retention has removed requests, or their stream was purged: then many are gone, and where the
+ * stream begins now says which. One that was removed out of the middle is found by itself. */
+static void leave_out(struct next *next, bool is_first) {
+    if (next->gone_count > GONE_MAX) {
         refuse_away(next, "The requests of many open tasks are gone from NATS, and more may be");
         return;
     }
-    if (next->gone_count == 1) {
+    if (is_first) {
         enter(next, NEXT_ASKING);
-        next->asked = jetstream_stream_ask(gateway_of(next)->jetstream, next->find.stream,
-                                           on_beginning, next);
+        next->asked =
+            jetstream_stream_ask(gateway_of(next)->jetstream, next->gone_from, on_beginning, next);
     }
     if (next->asked == NULL) {
         enter(next, NEXT_SEARCHING);
@@ -356,28 +245,134 @@ static void leave_out(struct next *next) {
     }
 }
 
-static void on_fetched(void *context, const struct jetstream_last *last) {
-    struct next *next = context;
-    next->asked = NULL;
-    if (last->found == JETSTREAM_LAST_FOUND) {
-        parley_buffer_clear(&next->task);
-        parley_buffer_append(&next->task, last->payload);
-        claim(next);
-    } else if (last->found == JETSTREAM_LAST_NONE) {
-        leave_out(next);
+/* ---- taking ---- */
+
+static void add_item(struct next *next, const struct task_take *take) {
+    struct parley_buffer *items = &next->items;
+    parley_buffer_text(items, next->item_count > 0 ? "," : "");
+    parley_buffer_append(items, parley_buffer_bytes(&take->item));
+    items->has_failed |= take->item.has_failed;
+    next->item_count++;
+}
+
+/* How those that were taken together have ended. */
+struct ends {
+    size_t counts[TASK_TAKE_FAILED + 1];
+    const struct task_take *failed; /* the first one */
+};
+
+static struct ends gather(struct next *next) {
+    struct ends ends = {0};
+    for (size_t i = 0; i < next->take_count; i++) {
+        const struct task_take *take = &next->takes[i];
+        ends.counts[take->end]++;
+        if (take->end == TASK_TAKE_CLAIMED) {
+            add_item(next, take);
+        } else if (take->end == TASK_TAKE_GONE) {
+            memcpy(next->gone_from, take->find.stream, sizeof next->gone_from);
+        } else if (take->end == TASK_TAKE_LOST && take->find.is_claimed) { /* and is over */
+            next->wish.wish.claim_id = (struct parley_bytes){0};
+        } else if (take->end == TASK_TAKE_FAILED && ends.failed == NULL) {
+            ends.failed = take;
+        }
+    }
+    return ends;
+}
+
+static bool has_enough(const struct next *next) {
+    return next->item_count >= (next->wish.max > 0 ? next->wish.max : 1) ||
+           next->items.length >= ITEMS_BYTES_MAX || next->items.has_failed;
+}
+
+static void follow_takes(struct next *next, const struct ends *ends) {
+    const bool is_first_gone = next->gone_count == 0;
+    next->gone_count += ends->counts[TASK_TAKE_GONE];
+    if (has_enough(next)) {
+        respond_items(next);
+    } else if (ends->failed != NULL) {
+        respond_failed(next, ends->failed);
+    } else if (ends->counts[TASK_TAKE_REPEATED] > 0) {
+        ask_how_far(next);
+    } else if (ends->counts[TASK_TAKE_GONE] > 0) {
+        leave_out(next, is_first_gone);
+    } else if (ends->counts[TASK_TAKE_LOST] > 0) {
+        search_more(next);
     } else {
-        board_give_back(next->board, next->find.id);
-        refuse_away(next, "The task could not be read from NATS");
+        next->among = 1;
+        enter(next, NEXT_SEARCHING);
+        search(next);
     }
 }
 
-static void fetch(struct next *next) {
-    enter(next, NEXT_FETCHING);
-    next->asked = jetstream_message_ask(gateway_of(next)->jetstream, next->find.stream,
-                                        next->find.sequence, on_fetched, next);
-    if (next->asked == NULL) {
+/* The takes are freed by the next ones, or with the request: what failed is read until then. */
+static void on_taken(void *context) {
+    struct next *next = context;
+    if (--next->under_way > 0) {
+        return;
+    }
+    if (next->request == NULL) {
+        destroy(next);
+        return;
+    }
+    const struct ends ends = gather(next);
+    follow_takes(next, &ends);
+}
+
+/* They are taken from the board, and wait until that has read on. */
+static bool are_takes_waiting(const struct next *next) {
+    return next->take_count > 0 && !next->have_takes_begun;
+}
+
+static void give_back_waiting(struct next *next) {
+    for (size_t i = 0; are_takes_waiting(next) && i < next->take_count; i++) {
+        board_give_back(next->board, next->takes[i].find.id);
+    }
+    next->have_takes_begun = true;
+}
+
+static void begin_takes(struct next *next) {
+    enter(next, NEXT_TAKING);
+    next->have_takes_begun = true;
+    next->taking.agent = next->wish.wish.agent;
+    next->taking.room = ITEMS_BYTES_MAX - next->items.length;
+    next->under_way = 1; /* until all have begun */
+    for (size_t i = 0; i < next->take_count; i++) {
+        next->under_way += task_take_begin(&next->takes[i], &next->taking) ? 1 : 0;
+    }
+    on_taken(next);
+}
+
+/* Owns: room for `max` of them. */
+static void take_more(struct next *next, size_t max) {
+    struct board_find *finds = max > 1 ? calloc(max - 1, sizeof *finds) : NULL;
+    const size_t count =
+        finds != NULL ? board_take_many(next->board, &next->wish.wish, next->among, finds, max - 1)
+                      : 0; /* and without memory the first one alone */
+    for (size_t i = 0; i < count; i++) {
+        next->takes[next->take_count++].find = finds[i];
+    }
+    free(finds);
+}
+
+/* The first one was found. With `max` as many as there is work for are taken with it. */
+static void take_work(struct next *next) {
+    const size_t max = next->wish.max > 0 ? next->wish.max - next->item_count : 1;
+    forget_takes(next);
+    next->takes = calloc(max, sizeof *next->takes);
+    if (next->takes == NULL) {
         board_give_back(next->board, next->find.id);
-        refuse_away(next, "NATS cannot be asked now");
+        refuse(next, PROBLEM_INTERNAL, "Out of memory.");
+        return;
+    }
+    next->takes[0].find = next->find;
+    next->take_count = 1;
+    next->have_takes_begun = false;
+    next->options.facts_read_to = 0;
+    take_more(next, max);
+    if (next->take_count < MANY_MIN) {
+        begin_takes(next);
+    } else {
+        ask_for_takes(next);
     }
 }
 
@@ -430,7 +425,7 @@ static void search(struct next *next) {
     }
     board_leave(next->board, &next->waiter);
     if (is_found) {
-        fetch(next);
+        take_work(next);
     } else if (next->find.is_unfinished) {
         enter(next, NEXT_PAUSING);
         reactor_timer_set(gateway_of(next)->reactor, &next->pause, 0);
@@ -449,6 +444,7 @@ static bool may_continue(struct next *next) {
     if (!may) {
         enter(next, NEXT_OVER);
         board_leave(next->board, &next->waiter);
+        give_back_waiting(next);
     }
     return may;
 }
@@ -456,16 +452,20 @@ static bool may_continue(struct next *next) {
 /* Woken, too late, or at the end of the process. */
 static void on_over(struct waiter *place, enum waiter_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
-    if (end == WAITER_WOKEN) {
-        if (!may_continue(next)) {
-            return;
-        }
+    if (end == WAITER_WOKEN && !may_continue(next)) {
+        return;
+    }
+    if (are_takes_waiting(next) && end != WAITER_DRAINING) {
+        board_leave(next->board, &next->waiter);
+        begin_takes(next);
+    } else if (end == WAITER_WOKEN) {
         next->gone_count = 0;
         enter(next, NEXT_SEARCHING);
         search(next);
     } else {
         const bool was_behind = next->phase == NEXT_CATCHING_UP;
         board_leave(next->board, &next->waiter);
+        give_back_waiting(next);
         if (end == WAITER_DRAINING) {
             refuse(next, PROBLEM_DRAINING, "The server is shutting down. Nothing was claimed.");
         } else if (was_behind) {
@@ -476,6 +476,53 @@ static void on_over(struct waiter *place, enum waiter_end end) {
     }
 }
 
+/* ---- how far the bucket is written ---- */
+
+/* Returns: false: NATS cannot be asked now. */
+static bool ask_bucket(struct next *next, jetstream_info_fn *done) {
+    char stream[FACT_NAME_MAX];
+    const struct gateway *gateway = gateway_of(next);
+    fact_stream_name(
+        channel_find(gateway->configuration->channels, next->options.protocol)->fact_bucket,
+        stream);
+    enter(next, NEXT_ASKING);
+    next->asked = jetstream_stream_ask(gateway->jetstream, stream, done, next);
+    return next->asked != NULL;
+}
+
+/* Returns: whether the board has to read on to get there: on_over() follows. */
+static bool catch_up(struct next *next, uint64_t sequence) {
+    enter(next, NEXT_CATCHING_UP);
+    const bool is_parked = waiters_enter(next->waiters, &next->place, CATCH_UP_MS);
+    if (is_parked) {
+        next->ticket = waiter_ticket(&next->place);
+    }
+    if (is_parked && board_wait_for(next->board, &next->waiter, sequence)) {
+        return true;
+    }
+    waiter_leave(&next->place);
+    return false;
+}
+
+/* A bucket that ends before what the board has read was made again: then the keys are asked for. */
+static void on_written_for_takes(void *context, const struct jetstream_stream_info *info) {
+    struct next *next = context;
+    const bool is_known = info->is_known && info->last_sequence >= next->options.facts_read_to;
+    next->asked = NULL;
+    next->options.facts_read_to = is_known ? info->last_sequence : 0;
+    if (!is_known || !catch_up(next, info->last_sequence)) {
+        begin_takes(next);
+    }
+}
+
+static void ask_for_takes(struct next *next) {
+    next->options.facts_read_to = board_read_to(next->board);
+    if (!ask_bucket(next, on_written_for_takes)) {
+        next->options.facts_read_to = 0;
+        begin_takes(next);
+    }
+}
+
 /* ---- the same request again ---- */
 
 static void on_written(void *context, const struct jetstream_stream_info *info) {
@@ -483,30 +530,14 @@ static void on_written(void *context, const struct jetstream_stream_info *info) 
     next->asked = NULL;
     if (!info->is_known) {
         refuse_away(next, "NATS does not say how far the tasks have been written");
-        return;
+    } else if (!catch_up(next, info->last_sequence)) {
+        enter(next, NEXT_SEARCHING);
+        search(next);
     }
-    enter(next, NEXT_CATCHING_UP);
-    const bool is_parked = waiters_enter(next->waiters, &next->place, CATCH_UP_MS);
-    if (is_parked) {
-        next->ticket = waiter_ticket(&next->place);
-    }
-    if (is_parked && board_wait_for(next->board, &next->waiter, info->last_sequence)) {
-        return;
-    }
-    waiter_leave(&next->place);
-    enter(next, NEXT_SEARCHING);
-    search(next);
 }
 
 static void ask_how_far(struct next *next) {
-    char stream[FACT_NAME_MAX];
-    const struct gateway *gateway = gateway_of(next);
-    fact_stream_name(
-        channel_find(gateway->configuration->channels, next->options.protocol)->fact_bucket,
-        stream);
-    enter(next, NEXT_ASKING);
-    next->asked = jetstream_stream_ask(gateway->jetstream, stream, on_written, next);
-    if (next->asked == NULL) {
+    if (!ask_bucket(next, on_written)) {
         refuse_away(next, "NATS cannot be asked now");
     }
 }
@@ -559,7 +590,7 @@ static void on_end(void *state, struct http_request *request) {
     next->wish.wish.claim_id = parley_bytes_of(next->claim_id);
     next->wish.wish.claimed_since_ms = clock_now_seconds() * 1000 - SAME_FOR_MS;
     if (board_find_claim(next->board, &next->wish.wish, &next->find)) {
-        fetch(next);
+        take_work(next);
     } else {
         ask_how_far(next);
     }
@@ -572,12 +603,14 @@ static void on_closed(void *state, bool is_complete) {
     next->request = NULL;
     waiter_leave(&next->place);
     board_leave(next->board, &next->waiter);
+    give_back_waiting(next);
     jetstream_request_cancel(next->asked);
     reactor_timer_clear(gateway_of(next)->reactor, &next->pause);
-    if (next->phase == NEXT_FETCHING) {
-        board_give_back(next->board, next->find.id);
+    for (size_t i = 0; next->under_way > 0 && i < next->take_count; i++) {
+        const bool was_under_way = next->takes[i].phase != TASK_TAKE_OVER;
+        next->under_way -= was_under_way && task_take_cancel(&next->takes[i]) ? 1 : 0;
     }
-    if (next->phase != NEXT_CLAIMING) {
+    if (next->under_way == 0) {
         destroy(next);
     }
 }
@@ -602,13 +635,17 @@ static struct next *create(const struct request_options *options, struct board *
     }
     next->board = board;
     next->request = request;
+    next->taking = (struct task_taking){.options = &next->options,
+                                        .board = board,
+                                        .claim_id = next->claim_id,
+                                        .done = on_taken,
+                                        .context = next};
     next->among = 1;
     next->wait_s = preferred_wait_s(request);
     next->waiter.wake = on_wake;
     next->pause.fire = on_pause_over;
     next->place.over = on_over;
     small_body_init(&next->body, SMALL_BODY_BYTES_MAX);
-    parley_buffer_init(&next->task);
     parley_buffer_init(&next->items);
     return next;
 }

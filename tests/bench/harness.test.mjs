@@ -102,6 +102,8 @@ for (const [name, higherIsBetter, target, measured, said] of [
     "met",
   ],
   ["at most a value", false, { of: "slow", atMost: 100 }, "100.0 ms", "met"],
+  ["at least a value", true, { of: "slow", atLeast: 100 }, "100.0 ms", "met"],
+  ["less than at least", true, { of: "slow", atLeast: 101 }, "100.0 ms", "missed"],
   ["more than at most", false, { of: "slow", atMost: 99 }, "100.0 ms", "missed"],
   [
     "who is missing is not measured",

@@ -5,9 +5,10 @@ import assert from 'node:assert/strict';
 import { after, before, describe, it } from 'node:test';
 import { atOnce, useFleet } from './lib/fleet.mjs';
 import { NatsWire } from './lib/nats_wire.mjs';
+import { get, post } from './lib/http.mjs';
 import { connectNats, startNats } from './lib/nats.mjs';
 import { startParley } from './lib/parley.mjs';
-import { within } from './lib/poll.mjs';
+import { until, within } from './lib/poll.mjs';
 import { sendTask, taskClaimed, taskFailed, taskRequest, taskResult } from './lib/roundtable.mjs';
 import { assertOneHolder, auditTasks, factOf, factsOf, factWritten } from './lib/task_audit.mjs';
 import { publishStraight } from './lib/task_histories.mjs';
@@ -227,4 +228,39 @@ describe('a gateway that is stalled', () => {
     assertOneHolder(await factOf(client, `${id}.claim`), [galahad, late]);
     await auditTasks(client);
   });
+
+  // Its board lags: it has not read what another gateway has claimed and ended.
+  for (const [how, isReleased] of [
+    ['once its board has read on', true],
+    ['although its board does not read on', false],
+  ]) {
+    it(`gives out none of many that others have claimed or ended, ${how}`, async () => {
+      const { wires, held, other, client } = its;
+      const task = `lag${isReleased ? 1 : 2}.run`;
+      const sent = [];
+      for (let i = 0; i < 6; i++) {
+        const message = taskRequest(task);
+        assert.equal((await sendTask(other, message)).status, 200);
+        sent.push(message.id);
+      }
+      await until('the board has them', async () =>
+        (await get(held, `/v1/roundtable/tasks?domain=${task.split('.')[0]}`)).json.items.length === 6);
+      const lag = wires[0].hold(({ kind, subject }) => kind === 'deliver' && subject.startsWith('$KV.parley_tasks.'));
+      assert.equal((await claimOf(other, sent[0], 'kay')).answer.status, 200);
+      assert.equal((await sendTask(other, taskFailed(sent[1], { from: 'arthur' }))).status, 200);
+      const asked = wires[0].hold(({ kind, subject }) => kind === 'publish' && subject.includes('STREAM.INFO.KV_parley_tasks'));
+      const body = { agent: 'galahad', domains: [task.split('.')[0]], max: 64 };
+      const answer = post(held, '/v1/roundtable/tasks/next', JSON.stringify(body));
+      await asked.reached('the question how far the bucket is written', 30_000);
+      asked.release();
+      if (isReleased) lag.release();
+      const { status, json, text } = await answer;
+      lag.release();
+      assert.equal(status, 200, text);
+      assert.deepEqual(json.items.map((item) => item.task.id), sent.slice(2));
+      assert.equal((await factOf(client, `${sent[0]}.claim`)).holder, 'kay');
+      assert.equal(await factOf(client, `${sent[1]}.claim`), undefined);
+      await auditTasks(client);
+    });
+  }
 });

@@ -151,6 +151,63 @@ static void test_one_of_the_best_is_taken_by_chance(void **state) {
 
 /* ---- who is woken ---- */
 
+/* Returns: the number of the first, 0: there is none.  `out_count`: how many, which follow it. */
+static unsigned take_many(struct world *world, const char *text, size_t among, size_t max,
+                          size_t *out_count) {
+    struct board_find finds[64];
+    *out_count = board_take_many(world->board, world_wish(world, 0, text), among, finds, max);
+    for (size_t i = 0; i < *out_count; i++) {
+        assert_int_equal(find_number(&finds[i]), find_number(&finds[0]) + i);
+        assert_false(finds[i].is_claimed);
+    }
+    return *out_count > 0 ? find_number(&finds[0]) : 0;
+}
+
+static void test_many_are_taken_together_the_best_first(void **state) {
+    static const struct {
+        const char *wish;
+        size_t max, count;
+        unsigned first;
+    } rows[] = {{"galahad d:a", 2, 2, 1},
+                {"galahad", 3, 3, 3},
+                {"galahad", 64, 2, 6},
+                {"galahad", 64, 0, 0}};
+    struct world *world = *state;
+    size_t count;
+    world_request(world, 1, "a.x high");
+    world_request(world, 2, "a.x high");
+    for (unsigned i = 3; i <= 7; i++) {
+        world_request(world, i, "b.x normal");
+    }
+    world_request(world, 8, "b.x critical percival");
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        assert_int_equal(take_many(world, rows[i].wish, 1, rows[i].max, &count), rows[i].first);
+        assert_int_equal(count, rows[i].count);
+    }
+}
+
+/* Of the ten first, five: those that begin at the first to the sixth. */
+static void test_after_a_loss_many_are_taken_elsewhere_by_chance(void **state) {
+    struct world *world = *state;
+    unsigned seen = 0;
+    size_t count;
+    for (unsigned i = 1; i <= 20; i++) {
+        world_request(world, i, "a.x normal");
+    }
+    for (int round = 0; round < 1000 && seen != 0x3F; round++) {
+        const unsigned first = take_many(world, "galahad", 2, 5, &count);
+        assert_in_range(first, 1, 6);
+        assert_int_equal(count, 5);
+        seen |= 1u << (first - 1);
+        for (unsigned i = first; i < first + 5; i++) {
+            char id[40];
+            world_write_id(i, id);
+            board_give_back(world->board, id);
+        }
+    }
+    assert_int_equal(seen, 0x3F);
+}
+
 static void test_new_work_wakes_one_who_waits_for_it(void **state) {
     struct world *world = *state;
     world_park(world, 0, "galahad d:other");
@@ -554,6 +611,8 @@ int main(void) {
         BOARD_TEST(test_what_is_not_open_is_not_taken),
         BOARD_TEST(test_what_is_taken_comes_back_in_its_place),
         BOARD_TEST(test_one_of_the_best_is_taken_by_chance),
+        BOARD_TEST(test_many_are_taken_together_the_best_first),
+        BOARD_TEST(test_after_a_loss_many_are_taken_elsewhere_by_chance),
         BOARD_TEST(test_new_work_wakes_one_who_waits_for_it),
         BOARD_TEST(test_one_who_is_gone_hands_its_wake_up_on),
         BOARD_TEST(test_one_who_takes_other_work_hands_its_wake_up_on),
