@@ -21,7 +21,11 @@ struct parley_options {
     const char *now;   /* for stamp and dialect: RFC 3339 in UTC; dialects do without it */
     int64_t
         now_seconds; /* Unix time, for stamp and for deadlines; 0 if deadlines are not checked */
-    const char *fresh_id;       /* for stamp: a new UUID */
+    const char *fresh_id; /* for stamp: a new UUID */
+    /* Writes what `now` and `fresh_id` point to, before one of them is used: most messages need
+     * neither. NULL: they are there. */
+    void (*refresh)(void *context);
+    void *refresh_context;
     size_t message_bytes_max;   /* GW-002; 0: the protocol's default */
     const char *subject_prefix; /* the subject's first token; NULL: the protocol's name */
     const char *stored_subject; /* where a message that is read again was stored, or NULL */
@@ -32,6 +36,13 @@ struct parley_options {
                         that says so, or that is not known and it is not sent anywhere */
     union parley_option_value values[PARLEY_OPTIONS_MAX]; /* of protocol->options, by index */
 };
+
+/* To be called before `now` and `fresh_id` are read. */
+static inline void parley_options_refresh(const struct parley_options *options) {
+    if (options->refresh != NULL) {
+        options->refresh(options->refresh_context);
+    }
+}
 
 enum parley_option_result {
     PARLEY_OPTION_SET,

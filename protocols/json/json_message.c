@@ -250,6 +250,7 @@ enum parley_status json_stamp(struct parley_message *message, const struct parle
     }
     struct parley_buffer members;
     parley_buffer_init(&members);
+    parley_options_refresh(&message->options);
     append_absent(&members, message, &outline);
     const bool is_complete = members.length == 0 && !members.has_failed;
     if (!is_complete && outline.member_count > 0) {

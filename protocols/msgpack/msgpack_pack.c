@@ -269,6 +269,7 @@ static enum parley_status insert_stamps(struct parley_message *message, uint32_t
         return PARLEY_OK;
     }
     msgpack_packer packer = {.data = out, .callback = append};
+    parley_options_refresh(&message->options);
     msgpack_pack_map(&packer, head.claim + missing);
     for (unsigned i = 0; stamps[i].member != NULL; i++) {
         if ((present >> i & 1) == 0) {

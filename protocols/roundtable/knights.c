@@ -134,6 +134,7 @@ static void write_time(const struct reading *reading) {
     if (is_there(reading, TIMESTAMP)) {
         json_pick_append(reading->said[TIMESTAMP].raw, reading->out);
     } else if (options->now != NULL) {
+        parley_options_refresh(options);
         parley_buffer_json(reading->out, parley_bytes_of(options->now));
     } else {
         text_write_unix_time((double)options->now_seconds, time);

@@ -9,7 +9,14 @@
 #include "message_metrics.h"
 #include "clock_and_ids.h"
 
+static void make_stamped(void *context) {
+    struct stamped_values *stamped = context;
+    id_new(stamped->id);
+    clock_now_text(stamped->now);
+}
+
 static const struct parley_options *options_now(struct request_options *options) {
+    options->check.refresh = NULL;
     options->check.now_seconds = clock_now_seconds();
     options->check.fresh_id = options->stamped.id;
     options->check.now = options->stamped.now;
@@ -17,11 +24,11 @@ static const struct parley_options *options_now(struct request_options *options)
 }
 
 static const struct parley_options *options_afresh(struct request_options *options) {
-    if (options->check.stamp || options->check.dialect != NULL) {
-        id_new(options->stamped.id);
-        clock_now_text(options->stamped.now);
-    }
-    return options_now(options);
+    (void)options_now(options);
+    options->stamped.id[0] = '\0'; /* the one of the message before is no longer fresh */
+    options->check.refresh = make_stamped;
+    options->check.refresh_context = &options->stamped;
+    return &options->check;
 }
 
 enum parley_status check_message_as(struct request_options *options, struct parley_message *message,
@@ -51,6 +58,7 @@ static void keep_stamped(struct kept_message *kept, const struct request_options
         kept->stamped = options->stamped;
         kept->message.options.fresh_id = kept->stamped.id;
         kept->message.options.now = kept->stamped.now;
+        kept->message.options.refresh = NULL;
     }
 }
 
