@@ -132,11 +132,15 @@ static inline size_t write_ascii(const char **at, const char *end, char *out) {
             memcpy(out, from, STEP_BYTES);
             out += special - from;
             *at = special;
-            if ((signed char)*special < 0) {
+            if ((signed char)*special >= ' ') { /* a quote or a backslash follows its own escape */
+                *out++ = '\\';
+                from = special;
+            } else if ((signed char)*special >= 0) {
+                out += write_escape(*special, out);
+                from = special + 1;
+            } else {
                 return (size_t)(out - start);
             }
-            out += write_escape(*special, out);
-            from = special + 1;
         }
         memcpy(out, from, STEP_BYTES);
         *at = step + STEP_BYTES;

@@ -49,22 +49,27 @@ const char *text_utf8_run(const char *at, const char *end) {
     return at;
 }
 
-size_t text_utf8_prefix(struct parley_bytes text) {
-    size_t at = 0;
-    while (at < text.length) {
-        uint64_t eight;
-        if (text.length - at >= sizeof eight) {
-            memcpy(&eight, text.data + at, sizeof eight);
-            if ((eight & UINT64_C(0x8080808080808080)) == 0) {
-                at += sizeof eight;
-                continue;
-            }
-        }
-        const size_t length = sequence(text.data + at, text.length - at);
-        if (length == 0) {
+/* The first byte from `at` on that is not ASCII. */
+static size_t after_ascii(struct parley_bytes text, size_t at) {
+    uint64_t eight = 0;
+    while (text.length - at >= sizeof eight) {
+        memcpy(&eight, text.data + at, sizeof eight);
+        if ((eight & UINT64_C(0x8080808080808080)) != 0) {
             break;
         }
-        at += length;
+        at += sizeof eight;
+    }
+    while (at < text.length && (signed char)text.data[at] >= 0) {
+        at++;
+    }
+    return at;
+}
+
+size_t text_utf8_prefix(struct parley_bytes text) {
+    size_t at = after_ascii(text, 0), length = 1;
+    while (at < text.length && length > 0) {
+        length = sequence(text.data + at, text.length - at);
+        at = after_ascii(text, at + length);
     }
     return at;
 }

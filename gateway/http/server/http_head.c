@@ -81,16 +81,26 @@ static bool may_have_control(const char *eight) {
     return (((bytes - each * ' ') & ~bytes) | ((deletes - each) & ~deletes)) & top;
 }
 
+static bool one_is_control(const char *text, size_t length) {
+    size_t i = 0;
+    while (i < length && !is_control(text[i])) {
+        i++;
+    }
+    return i < length;
+}
+
+/* The last eight bytes may overlap the ones before them. */
 static bool has_control(const char *text, size_t length) {
-    for (size_t i = 0; i < length; i++) {
-        while (i + 8 <= length && !may_have_control(text + i)) {
-            i += 8;
-        }
-        if (i < length && is_control(text[i])) {
+    if (length < 8) {
+        return one_is_control(text, length);
+    }
+    for (size_t i = 0; i + 8 < length; i += 8) {
+        if (may_have_control(text + i) && one_is_control(text + i, 8)) {
             return true;
         }
     }
-    return false;
+    const char *last = text + length - 8;
+    return may_have_control(last) && one_is_control(last, 8);
 }
 
 /* Whether a client may give its request this id: it is copied unchanged into headers, logs and
@@ -127,10 +137,10 @@ static int hex_digit(char c) {
                                   : -1;
 }
 
-/* Decodes in place. Text that is not an escape is unchanged.  Returns: the length. */
+/* Decodes in place. Text that is not an escape is unchanged, as most is.  Returns: the length. */
 static size_t decode(char *text) {
-    char *out = text;
-    for (const char *at = text; *at != '\0'; at++) {
+    char *out = text + strcspn(text, "%+");
+    for (const char *at = out; *at != '\0'; at++) {
         const int high = *at == '%' ? hex_digit(at[1]) : -1;
         const int low = high >= 0 ? hex_digit(at[2]) : -1;
         if (low >= 0) {
