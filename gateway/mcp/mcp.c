@@ -21,6 +21,8 @@ enum {
     ACCEPTED = 202,
 };
 
+#define EVENTS_TYPE "text/event-stream"
+
 static void destroy(struct mcp_call *call) {
     struct reactor *reactor = call->mcp->gateway->reactor;
     http_inner_destroy(call->inner);
@@ -100,6 +102,13 @@ static void on_closed(void *state, bool is_complete) {
     destroy(state);
 }
 
+/* Who accepts everything does not say that it reads events. */
+static bool accepts_events(const struct mcp_call *call) {
+    const char *accept = http_request_header(call->request, "Accept");
+    return accept != NULL && strstr(accept, EVENTS_TYPE) != NULL &&
+           negotiate_quality(accept, EVENTS_TYPE) > 0;
+}
+
 static void begin_events(struct mcp_call *call) {
     static const struct http_handler handler = {.half_closed = on_half_closed, .closed = on_closed};
     call->is_streaming = true;
@@ -107,15 +116,27 @@ static void begin_events(struct mcp_call *call) {
     http_header(call->request, "Cache-Control", "no-cache, no-store");
     http_header(call->request, "X-Accel-Buffering", "no");
     reactor_timer_set(call->mcp->gateway->reactor, &call->quiet, QUIET_MS);
-    http_respond_live(call->request, 200, "text/event-stream", read_events);
+    http_respond_live(call->request, 200, EVENTS_TYPE, read_events);
     keep_alive(call);
 }
 
 /* ---- answers ---- */
 
+/* Returns: false: the body is not JSON, as *error says. */
+static bool is_json(struct mcp_call *call, struct rpc_error *error) {
+    return rpc_read_rest(parley_buffer_bytes(&call->body), &call->arena, &call->rpc, error);
+}
+
+/* What was refused may not have been read whole: that the body is not JSON is said first. */
 void mcp_respond(struct mcp_call *call, unsigned status) {
     struct parley_buffer *answer = &call->answer;
+    struct rpc_error error;
     call->is_answered = true;
+    if (!is_json(call, &error)) {
+        answer->length = 0;
+        rpc_write_error(answer, &call->rpc, &error);
+        status = error.status;
+    }
     if (answer->has_failed && !call->is_streaming) {
         problem_respond(call->request, PROBLEM_INTERNAL, "Out of memory.");
         return;
@@ -157,9 +178,11 @@ static void add_header(struct headers *headers, const char *name, const char *va
     }
 }
 
-/* A header of the client's own request. */
-static void copy_header(const struct mcp_call *call, const char *name, struct headers *out) {
+/* A header of the client's own request.  Returns: whether it is there. */
+static bool copy_header(const struct mcp_call *call, const char *name, struct headers *out) {
+    const size_t before = out->count;
     add_header(out, name, http_request_header(call->request, name));
+    return out->count > before;
 }
 
 static bool is_fit_for_header(struct parley_bytes text) {
@@ -177,11 +200,10 @@ static void add_value(struct headers *headers, const char *name, struct parley_b
     }
 }
 
-/* HTTP/1.0 has no Host. */
+/* Host and Origin were judged as those of the client's own request. */
 static void choose_headers(const struct mcp_call *call, const struct tool_request *asked,
                            struct headers *out) {
     out->count = 0;
-    add_header(out, "Host", http_request_host(call->request));
     add_header(out, "Accept", asked->accept);
     add_header(out, "Content-Type", asked->content_type);
     add_value(out, "Idempotency-Key", asked->key);
@@ -189,28 +211,22 @@ static void choose_headers(const struct mcp_call *call, const struct tool_reques
         snprintf(out->preference, sizeof out->preference, "wait=%u", asked->wait_s);
         add_header(out, "Prefer", out->preference);
     }
-    copy_header(call, "Authorization", out);
+    (void)copy_header(call, "Authorization", out);
     if (call->rpc.traceparent.data != NULL) {
         add_value(out, "traceparent", call->rpc.traceparent);
-    } else {
-        copy_header(call, "traceparent", out);
-        copy_header(call, "tracestate", out);
+    } else if (copy_header(call, "traceparent", out)) {
+        (void)copy_header(call, "tracestate", out);
     }
 }
 
 /* The result, or the request after which there is one: it is made in the next turn, since the
  * handler that has answered is still at work. */
-static void take_answer(struct mcp_call *call, const struct http_inner *inner,
-                        const struct http_inner_answer *answer) {
+static void take_step(struct mcp_call *call, const struct http_inner *inner,
+                      const struct http_inner_answer *answer) {
+    const struct tool_answer given = {answer->status, answer->body};
     struct tool_request next;
-    enum tool_step step = TOOL_ANSWERED;
     tool_request_init(&next);
-    call->arguments.answered_count++;
-    reactor_timer_clear(call->mcp->gateway->reactor, &call->cut);
-    if (call->tool->then != NULL) {
-        const struct tool_answer given = {answer->status, answer->body};
-        step = call->tool->then(&call->arguments, &given, &next);
-    }
+    const enum tool_step step = call->tool->then(&call->arguments, &given, &next);
     call->answer.has_failed |= next.answer.has_failed;
     switch (step) {
     case TOOL_ANSWERED:
@@ -228,6 +244,21 @@ static void take_answer(struct mcp_call *call, const struct http_inner *inner,
         return;
     }
     tool_request_finish(&next);
+    mcp_respond(call, 200);
+}
+
+static void take_answer(struct mcp_call *call, const struct http_inner *inner,
+                        const struct http_inner_answer *answer) {
+    call->arguments.answered_count++;
+    if (answer->status / 100 == 2 && !call->tool->is_read_only) {
+        call->rpc.has_unread = false; /* what is taken was read; a verdict may be on anything */
+    }
+    reactor_timer_clear(call->mcp->gateway->reactor, &call->cut);
+    if (call->tool->then != NULL) {
+        take_step(call, inner, answer);
+        return;
+    }
+    tool_result_of_answer(call, inner, answer);
     mcp_respond(call, 200);
 }
 
@@ -306,7 +337,7 @@ void mcp_ask(struct mcp_call *call) {
     if (cut_after_s > 0 && !call->is_answered) {
         reactor_timer_set(call->mcp->gateway->reactor, &call->cut, (int64_t)cut_after_s * 1000);
     }
-    if (may_last && !call->is_answered && !call->is_streaming && call->accepts_events) {
+    if (may_last && !call->is_answered && !call->is_streaming && accepts_events(call)) {
         begin_events(call);
     }
 }
@@ -337,9 +368,12 @@ static void on_end(void *state, struct http_request *request) {
                                         .method = http_request_header(request, "Mcp-Method"),
                                         .name = http_request_header(request, "Mcp-Name")};
     call->answer.has_failed |= call->body.has_failed;
-    if (!rpc_read(parley_buffer_bytes(&call->body), &headers, &call->arena, &call->rpc, &error)) {
+    const bool is_read =
+        rpc_read(parley_buffer_bytes(&call->body), &headers, &call->arena, &call->rpc, &error);
+    const bool is_notification = is_read && call->rpc.id.data == NULL;
+    if (!is_read || (is_notification && !is_json(call, &error))) {
         mcp_respond_error(call, &error);
-    } else if (call->rpc.id.data == NULL) {
+    } else if (is_notification) {
         call->is_answered = true;
         http_respond(request, ACCEPTED, NULL, (struct parley_bytes){0});
     } else {
@@ -347,21 +381,17 @@ static void on_end(void *state, struct http_request *request) {
     }
 }
 
-static bool is_json(const char *type) {
+static bool is_json_type(const char *type) {
     char charset[MEDIA_TYPE_CHARSET_MAX];
     return type != NULL && strncasecmp(type, "application/json", 16) == 0 &&
            strchr("; \t", type[16]) != NULL && media_type_read(type, charset) == MEDIA_TYPE_FINE;
 }
 
-/* The forms of answers that the client accepts. */
-struct accepted {
-    bool json, events;
-};
-
-/* Returns: whether it can be served; if not, it is answered. */
-static bool admit(struct http_request *request, struct accepted *out) {
+/* *out_accepts_json: whether answers may be JSON.  Returns: whether it can be served; if not, it is
+ * answered. */
+static bool admit(struct http_request *request, bool *out_accepts_json) {
     const char *accept = http_request_header(request, "Accept");
-    if (!is_json(http_request_header(request, "Content-Type")) ||
+    if (!is_json_type(http_request_header(request, "Content-Type")) ||
         http_request_header(request, "Content-Encoding") != NULL) {
         http_header(request, "Accept-Post", "application/json");
         http_header(request, "Accept-Encoding", "identity");
@@ -369,23 +399,20 @@ static bool admit(struct http_request *request, struct accepted *out) {
                         "A JSON-RPC message is application/json, in UTF-8, and not compressed.");
         return false;
     }
-    out->json = negotiate_quality(accept, "application/json") > 0;
-    out->events = negotiate_quality(accept, "text/event-stream") > 0;
-    if (!out->json && !out->events) {
+    *out_accepts_json = negotiate_quality(accept, "application/json") > 0;
+    if (!*out_accepts_json && negotiate_quality(accept, EVENTS_TYPE) == 0) {
         problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
-                        "Answers are application/json or text/event-stream: accept both.");
+                        "Answers are application/json or " EVENTS_TYPE ": accept both.");
         return false;
     }
-    /* Who accepts everything does not say that it reads events. */
-    out->events = out->events && accept != NULL && strstr(accept, "text/event-stream") != NULL;
     return true;
 }
 
 void mcp_serve(struct mcp *mcp, struct http_request *request) {
     static const struct http_handler handler = {
         .body = on_body, .end = on_end, .closed = on_closed};
-    struct accepted accepted;
-    if (!admit(request, &accepted)) {
+    bool accepts_json;
+    if (!admit(request, &accepts_json)) {
         return;
     }
     struct mcp_call *call = calloc(1, sizeof *call);
@@ -395,8 +422,7 @@ void mcp_serve(struct mcp *mcp, struct http_request *request) {
     }
     call->mcp = mcp;
     call->request = request;
-    call->accepts_json = accepted.json;
-    call->accepts_events = accepted.events;
+    call->accepts_json = accepts_json;
     call->quiet.fire = on_quiet;
     call->next.fire = on_next;
     call->cut.fire = on_cut;

@@ -25,7 +25,7 @@ struct mcp_call {
     struct reactor_timer next;     /* makes that one … */
     struct reactor_timer cut;      /* … or ends a stream, as far as it is */
     struct parley_buffer answer;
-    bool accepts_json, accepts_events;
+    bool accepts_json;
     bool is_answered;
     /* Of an answer as a stream of events: */
     bool is_streaming;

@@ -85,7 +85,7 @@ static void prepare(struct reading *reading, struct rpc_arguments *arguments) {
         .message.count = FIELDS,
         .params.count = PARAMS_FIELDS,
         .meta.count = META_FIELDS,
-        .arguments = {.count = RPC_ARGUMENTS_MAX, .is_list = true}};
+        .arguments = {.count = RPC_ARGUMENTS_MAX, .is_list = true, .is_unread = true}};
     *reading = nothing;
     reading->message.fields = reading->fields;
     reading->params.fields = reading->of_params;
@@ -246,12 +246,9 @@ static bool check_legacy(struct rpc *rpc, const struct rpc_headers *headers,
     return true;
 }
 
-bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
-                   struct rpc_error *error) {
-    struct reading reading;
-    *out = (struct rpc){.revision = RPC_2025_06_18};
-    prepare(&reading, &out->arguments);
-    switch (json_object_read(text, &reading.message, arena)) {
+/* What there is to say of how a body was read.  Returns: whether it is one object. */
+static bool judge(enum json_fields_result result, struct rpc_error *error) {
+    switch (result) {
     case JSON_FIELDS_NOT_JSON:
         return refuse(error, RPC_PARSE_ERROR, "The body is not JSON");
     case JSON_FIELDS_NO_OBJECT:
@@ -263,8 +260,26 @@ bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct 
     case JSON_FIELDS_REPEATED: /* the objects say it */
         break;
     }
-    return check_envelope(&reading, out, error) && check_params(&reading, out, error) &&
-           check_meta(&reading, out, error);
+    return true;
+}
+
+bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                   struct rpc_error *error) {
+    struct reading reading;
+    out->revision = RPC_2025_06_18;
+    prepare(&reading, &out->arguments);
+    const enum json_fields_result result = json_object_read(text, &reading.message, arena);
+    out->has_unread = reading.arguments.has_unread;
+    return judge(result, error) && check_envelope(&reading, out, error) &&
+           check_params(&reading, out, error) && check_meta(&reading, out, error);
+}
+
+bool rpc_read_rest(struct parley_bytes text, struct parley_arena *arena, struct rpc *rpc,
+                   struct rpc_error *error) {
+    const bool is_json = !rpc->has_unread || judge(json_fields_check(text, arena), error);
+    rpc->has_unread = false;
+    rpc->id = is_json ? rpc->id : (struct parley_bytes){0};
+    return is_json;
 }
 
 bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,

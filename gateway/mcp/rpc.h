@@ -44,7 +44,8 @@ struct rpc_headers {
 /* More than any tool has: one of those that are left out is unknown, or there twice. */
 enum { RPC_ARGUMENTS_MAX = 12 };
 
-/* The members of params.arguments, in their order. */
+/* The members of params.arguments, in their order. Arrays and objects are left unread: the tool or
+ * the address that takes one checks it. */
 struct rpc_arguments {
     struct json_field items[RPC_ARGUMENTS_MAX];
     size_t count;
@@ -57,6 +58,7 @@ struct rpc {
     struct parley_bytes method;
     struct parley_bytes name; /* params.name; of resources/read params.uri */
     struct rpc_arguments arguments;
+    bool has_unread;                                 /* an argument was left unread */
     struct parley_bytes version;                     /* params.protocolVersion */
     struct parley_bytes traceparent, progress_token; /* of _meta; the token as it was written */
     struct parley_bytes
@@ -77,13 +79,21 @@ static inline bool rpc_is_modern(const struct rpc *rpc) {
     return rpc->revision >= RPC_2026_07_28;
 }
 
-/* Reads the body alone, as who passes it on: everything but the revision.  Returns: as rpc_read. */
+/* Reads the body alone, as who passes it on: everything but the revision. `out` is zero before.
+ * Returns: as rpc_read. */
 bool rpc_read_body(struct parley_bytes text, struct parley_arena *arena, struct rpc *out,
+                   struct rpc_error *error);
+/* Reads what was left unread, unless it was read meanwhile, which the caller says by clearing
+ * has_unread.  Returns: false: the body is not JSON after all, as *error says; then `rpc` has no
+ * id.
+ */
+bool rpc_read_rest(struct parley_bytes text, struct parley_arena *arena, struct rpc *rpc,
                    struct rpc_error *error);
 /* Whether its name has to be in the header Mcp-Name. */
 bool rpc_names_something(const struct rpc *rpc);
 
-/* Returns: false: it is refused with *error; `out` has the id, where that could be read. */
+/* `out` is zero before.  Returns: false: it is refused with *error; `out` has the id, where that
+ * could be read. */
 bool rpc_read(struct parley_bytes text, const struct rpc_headers *headers,
               struct parley_arena *arena, struct rpc *out, struct rpc_error *error);
 

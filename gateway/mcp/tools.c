@@ -148,7 +148,8 @@ const struct json_field *tool_argument(const struct tool_call *call, const char 
     while (strcmp(call->tool->parameters[i].name, name) != 0) {
         i++;
     }
-    return &call->arguments[i];
+    static const struct json_field not_given = {.kind = PARLEY_ABSENT};
+    return call->arguments[i] != NULL ? call->arguments[i] : &not_given;
 }
 
 static bool is_word(struct parley_bytes text) {
@@ -190,8 +191,9 @@ static bool fits(const struct tool_call *call, const struct tool_parameter *para
         return value->kind == PARLEY_NUMBER && value->number == floor(value->number) &&
                value->number >= parameter->minimum && value->number <= parameter->maximum;
     case TOOL_OBJECT:
-        return value->kind == PARLEY_OBJECT;
-    case TOOL_MESSAGE:
+        return value->kind == PARLEY_OBJECT &&
+               json_fields_check(value->raw, call->arena) == JSON_FIELDS_READ;
+    case TOOL_MESSAGE: /* an object is checked by the address that takes it */
         return is_string || value->kind == PARLEY_OBJECT;
     }
     return false;
@@ -209,12 +211,12 @@ static void blame(const struct tool *tool, const struct tool_parameter *paramete
 static bool check_arguments(const struct tool_call *call, struct parley_buffer *fault) {
     const struct tool_parameter *parameters = call->tool->parameters;
     for (size_t i = 0; parameters[i].name != NULL; i++) {
-        const struct json_field *value = &call->arguments[i];
-        if (value->kind == PARLEY_ABSENT && parameters[i].is_required) {
+        const struct json_field *value = call->arguments[i];
+        if (value == NULL && parameters[i].is_required) {
             blame(call->tool, &parameters[i], "is missing", fault);
             return false;
         }
-        if (value->kind != PARLEY_ABSENT && !fits(call, &parameters[i], value)) {
+        if (value != NULL && !fits(call, &parameters[i], value)) {
             blame(call->tool, &parameters[i], "does not fit", fault);
             return false;
         }
@@ -223,30 +225,26 @@ static bool check_arguments(const struct tool_call *call, struct parley_buffer *
 }
 
 /* Clients write null for what they leave out. */
-static void forget_nulls(struct tool_call *call, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (call->arguments[i].kind == PARLEY_NULL) {
-            call->arguments[i].kind = PARLEY_ABSENT;
-        }
-    }
-}
-
-static void find_protocol(struct tool_call *call, size_t count) {
-    for (size_t i = 0; i < count; i++) {
-        if (call->tool->parameters[i].value == TOOL_PROTOCOL &&
-            call->arguments[i].kind == PARLEY_STRING) {
-            call->protocol = parley_protocol_find(call->arguments[i].text);
+static void settle_arguments(struct tool_call *call) {
+    for (size_t i = 0; i < TOOL_PARAMETERS_MAX; i++) {
+        const struct json_field *value = call->arguments[i];
+        if (value == NULL || value->kind == PARLEY_NULL) {
+            call->arguments[i] = NULL;
+        } else if (value->kind == PARLEY_STRING &&
+                   call->tool->parameters[i].value == TOOL_PROTOCOL) {
+            call->protocol = parley_protocol_find(value->text);
         }
     }
 }
 
 /* Returns: NULL: the tool has no such parameter. */
-static struct json_field *find_argument(struct tool_call *call, struct parley_bytes name) {
+static const struct json_field **find_argument(struct tool_call *call, struct parley_bytes name) {
     size_t i = 0;
     while (call->tool->parameters[i].name != NULL &&
            !parley_bytes_equal(name, parley_bytes_of(call->tool->parameters[i].name))) {
         i++;
     }
+    assert(i < TOOL_PARAMETERS_MAX || call->tool->parameters[i].name == NULL);
     return call->tool->parameters[i].name != NULL ? &call->arguments[i] : NULL;
 }
 
@@ -256,14 +254,14 @@ static bool sort_arguments(struct tool_call *call, const struct rpc_arguments *a
     const struct json_field *unknown = NULL;
     for (size_t i = 0; i < arguments->count; i++) {
         const struct json_field *given = &arguments->items[i];
-        struct json_field *argument = find_argument(call, given->key);
+        const struct json_field **argument = find_argument(call, given->key);
         if (argument == NULL) {
             unknown = unknown == NULL ? given : unknown;
-        } else if (argument->kind != PARLEY_ABSENT) {
+        } else if (*argument != NULL) {
             parley_buffer_format(fault, "An argument of %s is there twice.", call->tool->name);
             return false;
         } else {
-            *argument = *given;
+            *argument = given;
         }
     }
     if (unknown != NULL) {
@@ -277,18 +275,12 @@ static bool sort_arguments(struct tool_call *call, const struct rpc_arguments *a
 bool tool_take_arguments(const struct tool *tool, const struct rpc_arguments *arguments,
                          struct parley_arena *arena, struct tool_call *out,
                          struct parley_buffer *fault) {
-    size_t count = 0;
     *out = (struct tool_call){.tool = tool, .arena = arena};
     parley_buffer_init(&out->gathered);
-    while (tool->parameters[count].name != NULL) {
-        count++;
-    }
-    assert(count <= TOOL_PARAMETERS_MAX);
     if (!sort_arguments(out, arguments, fault)) {
         return false;
     }
-    forget_nulls(out, count);
-    find_protocol(out, count);
+    settle_arguments(out);
     return check_arguments(out, fault);
 }
 

@@ -39,7 +39,7 @@ struct tool_parameter {
 struct tool_call {
     const struct tool *tool;
     const struct parley_protocol *protocol; /* NULL: the tool has no argument for it */
-    struct json_field arguments[TOOL_PARAMETERS_MAX];
+    const struct json_field *arguments[TOOL_PARAMETERS_MAX]; /* NULL: it was not given */
     struct parley_arena *arena;
     unsigned answered_count;       /* requests of this call that have an answer */
     struct parley_buffer gathered; /* of their answers, what the result will have … */
@@ -105,8 +105,8 @@ bool tool_is_allowed(const struct tool *tool, const struct scopes *scopes);
 /* Appends its entry in tools/list. */
 void tool_describe(const struct tool *tool, const struct scopes *scopes, struct parley_buffer *out);
 
-/* Checks the arguments.  Owns: their bytes are borrowed.  Returns: false, with a sentence that says
- * what is wrong and what is expected. */
+/* Checks the arguments.  Owns: they are borrowed as long as the call.  Returns: false, with a
+ * sentence that says what is wrong and what is expected. */
 bool tool_take_arguments(const struct tool *tool, const struct rpc_arguments *arguments,
                          struct parley_arena *arena, struct tool_call *out,
                          struct parley_buffer *fault);

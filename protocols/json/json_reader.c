@@ -16,6 +16,7 @@
 #include "json_fault.h"
 #include "json_number.h"
 #include "json_pass.h"
+#include "json_skip.h"
 #include "json_string.h"
 #include "text.h"
 
@@ -145,10 +146,17 @@ static bool fail_at_path(struct reader *reader, enum json_flaw flaw, const char 
     return false;
 }
 
-static void skip_blanks(struct reader *reader) {
+static void skip_some_blanks(struct reader *reader) {
     while (reader->at < reader->end && (*reader->at == ' ' || *reader->at == '\n' ||
                                         *reader->at == '\r' || *reader->at == '\t')) {
         reader->at++;
+    }
+}
+
+/* Most texts have none. */
+static inline void skip_blanks(struct reader *reader) {
+    if (reader->at < reader->end && (unsigned char)*reader->at <= ' ') {
+        skip_some_blanks(reader);
     }
 }
 
@@ -200,8 +208,8 @@ static bool skip_escape(struct reader *reader, bool is_in_key) {
 }
 
 /* Goes to the closing quote of the string whose text begins at reader->at, and looks at everything
- * on the way. */
-static bool read_carefully(struct reader *reader, bool is_in_key) {
+ * on the way. Apart, so that what most strings need is inlined. */
+static __attribute__((noinline)) bool read_carefully(struct reader *reader, bool is_in_key) {
     for (;;) {
         reader->at = json_string_plain(reader->at, reader->end);
         if (reader->at == reader->end) {
@@ -228,8 +236,8 @@ static bool read_carefully(struct reader *reader, bool is_in_key) {
 }
 
 /* Reads the string at its opening quote, as it is written between its quotes. */
-static bool read_string(struct reader *reader, bool is_key, struct parley_bytes *out,
-                        bool *out_has_escapes) {
+static inline bool read_string(struct reader *reader, bool is_key, struct parley_bytes *out,
+                               bool *out_has_escapes) {
     const char *content = ++reader->at;
     const char *end = json_string_end(content, reader->end, out_has_escapes);
     if (end == NULL || (is_key && *out_has_escapes)) {
@@ -369,11 +377,15 @@ static void tell_end(const struct reader *reader) {
 
 /* Steps over a value whose content is not reported.  Returns: false: it has to be read, for a fault
  * perhaps; then those in it are, too, and all after it. */
-static bool pass_over(struct reader *reader) {
+static bool pass_over(struct reader *reader, bool is_told) {
     if (reader->is_careful || reader->keys != NULL) {
         return false;
     }
-    const char *after = json_pass(reader->at, reader->end, JSON_DEPTH_MAX - reader->depth);
+    const struct json_events *events = reader->events;
+    const bool is_left = is_told && events->leaves != NULL && events->leaves(events->context);
+    const char *after = is_left
+                            ? json_skip_unread(reader->at, reader->end)
+                            : json_pass(reader->at, reader->end, JSON_DEPTH_MAX - reader->depth);
     reader->is_careful = after == NULL;
     reader->at = after != NULL ? after : reader->at;
     return after != NULL;
@@ -388,7 +400,7 @@ static bool open_level(struct reader *reader, struct parley_value *value, bool *
     value->kind = is_array ? PARLEY_ARRAY : PARLEY_OBJECT;
     const bool is_told = reader->is_reported;
     const bool is_reported = is_told && reader->events->value(reader->events->context, value);
-    *out_is_open = is_reported || !pass_over(reader);
+    *out_is_open = is_reported || !pass_over(reader, is_told);
     if (!*out_is_open) {
         if (is_told) {
             tell_end(reader);

@@ -32,6 +32,9 @@ struct json_events {
     /* An array or object begins (its count is not known yet), or a scalar was read.
      * Returns: whether to report its content. */
     bool (*value)(void *context, const struct parley_value *value);
+    /* Asked of an array or object whose content is not reported. NULL: of none.  Returns: whether
+     * it is left unread: only its end is looked for, and what is in it may have any fault. */
+    bool (*leaves)(void *context);
     /* Returns: whether to report its value. */
     bool (*key)(void *context, struct parley_bytes key);
     /* An array or object that was reported ends. */

@@ -2,7 +2,7 @@
 // That the budget can be broken: what is read of callgrind's files, and what is said of it.
 
 import assert from 'node:assert/strict';
-import { writeFileSync } from 'node:fs';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { test } from 'node:test';
 import { temporaryFolder } from '../e2e/lib/program.mjs';
@@ -68,3 +68,9 @@ for (const [name, counted, expected] of [
 
 test('a path without a budget is told', () =>
   assert.match(complaint({ instructions: 1, allocations: 0 }, undefined), /is not in/));
+
+test('a call of MCP is budgeted at most 1.5 times a POST of the same claim', () => {
+  const { paths } = JSON.parse(readFileSync(new URL('../../bench/budget.json', import.meta.url), 'utf8'));
+  const of = (name) => paths[`${name}, one claim`].instructions;
+  assert.ok(of('MCP send') <= 1.5 * of('POST messages'), `${of('MCP send')}, ${of('POST messages')}`);
+});

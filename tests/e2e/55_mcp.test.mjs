@@ -386,6 +386,63 @@ describe('a message to /mcp', () => {
     });
   }
 
+  for (const [what, method, name, args] of [
+    ['send', 'tools/call', 'send', '{"protocol":"vlp","message":{"a":tru}}'],
+    ['send with brackets that do not match', 'tools/call', 'send', '{"protocol":"vlp","message":{"a":[1}}'],
+    ['send with another fault before', 'tools/call', 'send', '{"protocol":"none","message":{"a":tru}}'],
+    ['send with options', 'tools/call', 'send', `{"protocol":"vlp","message":${JSON.stringify(claim())},"options":{"a" 1}}`],
+    ['check', 'tools/call', 'check', '{"protocol":"vlp","message":{"a":"\\x"}}'],
+    ['report', 'tools/call', 'report', '{"agent":"a","task":"b","kind":"extend","payload":{"a":01}}'],
+    ['read', 'tools/call', 'read', '{"protocol":"vlp","filters":{"a":,}}'],
+    ['next_task', 'tools/call', 'next_task', '{"agent":"a","domains":[tru]}'],
+    ['an argument that a tool has not', 'tools/call', 'inbox', '{"agent":"a","other":{"a":tru}}'],
+    ['a tool that there is not', 'tools/call', 'sned', '{"message":{"a":tru}}'],
+    ['a method that takes no arguments', 'ping', 'x', '{"message":{"a":tru}}'],
+    ['a resource', 'resources/read', 'x', '{"message":{"a":tru}}'],
+  ]) {
+    it(`that is no JSON in an argument is refused as such: ${what}`, async () => {
+      for (const id of ['"id":7,', '']) { // a notification has none
+        const params = `{"name":"${name}","uri":"parley://llms.txt","arguments":${args}}`;
+        const answer = await rpc(its.parley, `{"jsonrpc":"2.0",${id}"method":"${method}","params":${params}}`);
+        assert.deepEqual([answer.status, answer.json?.error?.code], [400, -32700], answer.text);
+        assert.equal(answer.json.id, undefined);
+      }
+    });
+  }
+
+  it('is JSON or is refused, whatever byte of it is another one', async () => {
+    const others = '"\\{}[]:,x0';
+    const message = { ...claim(), content: 'with "quotes" and a \\ in it', provenance: ['a', { ref: 'b' }] };
+    const body = JSON.stringify(legacyRequest('tools/call', { name: 'send', arguments: { protocol: 'vlp', message } }));
+    const isJson = (text) => {
+      try {
+        return Boolean(JSON.parse(text));
+      } catch {
+        return false;
+      }
+    };
+    const counts = [0, 0];
+    for (let i = 0; i < body.length; i++) {
+      const other = others[i % others.length];
+      const text = body.slice(0, i) + other + body.slice(i + 1);
+      const answer = await rpc(its.parley, text); // 202 and no text, if it has no id now
+      const isRefused = answer.status === 400 && answer.json.error.code === -32700;
+      assert.equal(isRefused, !isJson(text), text);
+      counts[Number(isJson(text))]++;
+    }
+    assert.ok(counts[0] > 50 && counts[1] > 50, counts.join());
+  });
+
+  it('may hold a message that is nested as deep as its address takes', async () => {
+    const nested = (depth) => JSON.parse(`${'{"a":'.repeat(depth)}1${'}'.repeat(depth)}`);
+    const answerTo = async (depth) => {
+      const message = { ...claim(), payload: nested(depth - 1) }; // the message is the first
+      return (await rpc(its.parley, call('send', { ...named, message }))).json;
+    };
+    assert.equal((await answerTo(64)).result.isError, undefined);
+    assert.equal((await answerTo(65)).error.code, -32700);
+  });
+
   it('of an unknown version is told which there are', async () => {
     const headers = { 'MCP-Protocol-Version': '1999-01-01' };
     const refusal = await rpc(its.parley, modernRequest('tools/list', {}, '1999-01-01'), { headers });

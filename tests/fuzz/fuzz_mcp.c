@@ -53,7 +53,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     for (size_t i = 0; i < sizeof headers / sizeof headers[0]; i++) {
         struct parley_arena arena;
         struct parley_buffer out;
-        struct rpc rpc;
+        struct rpc rpc = {0};
         struct rpc_error error;
         parley_arena_init(&arena, 0);
         parley_buffer_init(&out);

@@ -332,7 +332,7 @@ static void test_a_message_is_taken_for_what_the_specification_says(void **state
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct parley_arena arena;
-        struct rpc rpc;
+        struct rpc rpc = {0};
         struct rpc_error error = {0};
         parley_arena_init(&arena, 0);
         const bool is_read =
@@ -344,6 +344,56 @@ static void test_a_message_is_taken_for_what_the_specification_says(void **state
         if (!is_as_wanted || !is_text(rpc.id, rows[i].id)) {
             fail_msg("%s: %d %d, %s", rows[i].what, is_read, error.code,
                      error.message != NULL ? error.message : "");
+        }
+        parley_arena_finish(&arena);
+    }
+}
+
+#define SEND(message) CALL("\"name\":\"send\",\"arguments\":{\"message\":" message "}")
+
+/* 0: it is read; the rest is then JSON, or not. */
+static const struct {
+    const char *body;
+    int code;
+    bool is_json;
+} unread_rows[] = {
+    {SEND("1"), 0, true},
+    {SEND("\"{\""), 0, true},
+    {SEND("{\"a\":[\"]\",\"\\\"}\"]}"), 0, true},
+    {SEND("[ ]"), 0, true},
+    {SEND("{\"a\":tru}"), 0, false},
+    {SEND("{\"a\":[1}}"), 0, false},
+    {SEND("{\"a\":1]"), 0, false},
+    {SEND("{\"a\":\"\xff\"}"), 0, false},
+    {SEND("{\"a\" 1}"), 0, false},
+    {SEND("[,]"), 0, false},
+    /* its brackets or strings have no end, or what is around it is not JSON */
+    {SEND("{\"a\":[1}"), RPC_PARSE_ERROR, false},
+    {SEND("{\"a\":\"}"), RPC_PARSE_ERROR, false},
+    {SEND("{}}"), RPC_PARSE_ERROR, false},
+    {SEND("tru"), RPC_PARSE_ERROR, false},
+    {CALL("\"name\":\"send\",\"_meta\":{\"a\":[tru]}"), RPC_PARSE_ERROR, false},
+    {CALL("\"name\":\"send\",\"other\":{\"a\":tru}"), RPC_PARSE_ERROR, false},
+    {CALL("\"name\":\"send\",\"arguments\":[tru]"), RPC_PARSE_ERROR, false},
+};
+
+static void test_only_what_a_tool_takes_is_left_unread_and_read_at_last(void **state) {
+    (void)state;
+    for (size_t i = 0; i < sizeof unread_rows / sizeof unread_rows[0]; i++) {
+        const struct parley_bytes body = parley_bytes_of(unread_rows[i].body);
+        struct parley_arena arena;
+        struct rpc rpc = {0};
+        struct rpc_error error = {0};
+        parley_arena_init(&arena, 0);
+        const bool is_read = rpc_read(body, &(const struct rpc_headers){0}, &arena, &rpc, &error);
+        if (is_read != (unread_rows[i].code == 0) || (int)error.code != unread_rows[i].code) {
+            fail_msg("%s: %d %d", unread_rows[i].body, is_read, error.code);
+        }
+        if (is_read) {
+            const bool is_json = rpc_read_rest(body, &arena, &rpc, &error);
+            assert_int_equal(is_json, unread_rows[i].is_json);
+            assert_int_equal(error.code, is_json ? 0 : RPC_PARSE_ERROR);
+            assert_int_equal(rpc.id.data != NULL, is_json);
         }
         parley_arena_finish(&arena);
     }
@@ -389,6 +439,7 @@ static void test_every_revision_is_found_by_its_name(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_message_is_taken_for_what_the_specification_says),
+        cmocka_unit_test(test_only_what_a_tool_takes_is_left_unread_and_read_at_last),
         cmocka_unit_test(test_an_error_has_the_id_that_could_be_read),
         cmocka_unit_test(test_every_revision_is_found_by_its_name),
     };

@@ -16,12 +16,13 @@
 
 static bool take_arguments(const struct tool *tool, const char *text, struct parley_arena *arena,
                            struct tool_call *out, struct parley_buffer *fault) {
-    struct rpc_arguments arguments;
+    struct rpc_arguments *arguments = parley_arena_allocate(arena, sizeof *arguments);
+    assert_non_null(arguments);
     struct json_object object = {
-        .fields = arguments.items, .count = RPC_ARGUMENTS_MAX, .is_list = true};
+        .fields = arguments->items, .count = RPC_ARGUMENTS_MAX, .is_list = true};
     assert_int_equal(json_object_read(parley_bytes_of(text), &object, arena), JSON_FIELDS_READ);
-    arguments.count = object.item_count;
-    return tool_take_arguments(tool, &arguments, arena, out, fault);
+    arguments->count = object.item_count;
+    return tool_take_arguments(tool, arguments, arena, out, fault);
 }
 
 /* "METHOD TARGET\nCONTENT-TYPE\nWAIT KEY\nBODY" of a request; a fault as it is. */

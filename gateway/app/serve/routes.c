@@ -317,6 +317,7 @@ struct route {
 static const struct route routes[] = {
     ROUTE("/v1/{protocol}/messages", SEND, messages, .post = serve_messages, .stay = ROUTE_MAY_WAIT,
           .get = serve_view, .get_need = GUARD_READ, .get_operation = &operation_message_list),
+    ROUTE("/mcp", KNOWN, mcp, .post = serve_mcp, .stay = ROUTE_STAYS),
     ROUTE("/v1/rejected/stream", ADMIN, rejected, .get = serve_rejected, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/stream", READ, stream, .get = serve_stream, .stay = ROUTE_STAYS),
     ROUTE("/v1/stream", READ_ANY, stream_of_all, .get = serve_stream, .stay = ROUTE_STAYS),
@@ -328,7 +329,6 @@ static const struct route routes[] = {
           .is_json = true, .remove = serve_release, .remove_operation = &operation_release),
     ROUTE("/v1/{protocol}/agents", READ, agents, .get = serve_agents, .stay = ROUTE_MAY_FOLLOW,
           .is_json = true),
-    ROUTE("/mcp", KNOWN, mcp, .post = serve_mcp, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/checkpoints/{id}", READ, checkpoint,
           .get = serve_checkpoint, .stay = ROUTE_STAYS),
     ROUTE("/v1/{protocol}/agents/{name}/restore", READ, restore, .get = serve_restore,

@@ -35,6 +35,15 @@ static bool on_value(void *context, const struct parley_value *value) {
     return is_object && field->inside != NULL && enter(reading, field->inside);
 }
 
+static bool on_leaves(void *context) {
+    struct json_object *object = ((struct reading *)context)->object;
+    if (object == NULL || !object->is_unread) {
+        return false;
+    }
+    object->has_unread = true;
+    return true;
+}
+
 static void on_leave(void *context, size_t count) {
     struct reading *reading = context;
     (void)count;
@@ -86,13 +95,11 @@ static bool on_key(void *context, struct parley_bytes key) {
     return object->current != NULL;
 }
 
-enum json_fields_result json_object_read(struct parley_bytes text, struct json_object *object,
-                                         struct parley_arena *arena) {
-    struct reading reading = {.text = text, .whole = object};
-    const struct json_events events = {
-        .context = &reading, .value = on_value, .key = on_key, .leave = on_leave, .end = on_end};
+static enum json_fields_result read_events(struct parley_bytes text,
+                                           const struct json_events *events,
+                                           struct parley_arena *arena) {
     struct json_fault fault;
-    switch (json_reader_read(text, &events, arena, NULL, &fault)) {
+    switch (json_reader_read(text, events, arena, NULL, &fault)) {
     case JSON_READER_FAULT:
         return JSON_FIELDS_NOT_JSON;
     case JSON_READER_MEMORY:
@@ -100,7 +107,24 @@ enum json_fields_result json_object_read(struct parley_bytes text, struct json_o
     case JSON_READER_READ:
         break;
     }
-    return reading.is_object ? JSON_FIELDS_READ : JSON_FIELDS_NO_OBJECT;
+    return JSON_FIELDS_READ;
+}
+
+enum json_fields_result json_object_read(struct parley_bytes text, struct json_object *object,
+                                         struct parley_arena *arena) {
+    struct reading reading = {.text = text, .whole = object};
+    const struct json_events events = {.context = &reading,
+                                       .value = on_value,
+                                       .leaves = on_leaves,
+                                       .key = on_key,
+                                       .leave = on_leave,
+                                       .end = on_end};
+    const enum json_fields_result result = read_events(text, &events, arena);
+    return result == JSON_FIELDS_READ && !reading.is_object ? JSON_FIELDS_NO_OBJECT : result;
+}
+
+enum json_fields_result json_fields_check(struct parley_bytes text, struct parley_arena *arena) {
+    return read_events(text, NULL, arena);
 }
 
 enum json_fields_result json_fields_read(struct parley_bytes text, struct json_field *fields,

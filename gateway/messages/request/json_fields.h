@@ -27,7 +27,9 @@ struct json_object {
     struct json_field *fields;
     size_t count;      /* of fields */
     bool is_list;      /* the fields become the first members; else they look for theirs */
+    bool is_unread;    /* arrays and objects in it are left unread: only their ends are found */
     size_t item_count; /* of a list: how many members there are */
+    bool has_unread;   /* one was left unread */
     /* Of fields that look for members: */
     struct parley_bytes unknown; /* the first member that is none of them; data NULL: none */
     bool is_repeated;            /* one is there twice */
@@ -54,6 +56,10 @@ enum json_fields_result json_object_read(struct parley_bytes text, struct json_o
 enum json_fields_result json_fields_read(struct parley_bytes text, struct json_field *fields,
                                          size_t count, struct parley_arena *arena,
                                          struct parley_bytes *out_unknown);
+
+/* Whether a text that was left unread is JSON.  Returns: JSON_FIELDS_READ, JSON_FIELDS_NOT_JSON or
+ * JSON_FIELDS_MEMORY. */
+enum json_fields_result json_fields_check(struct parley_bytes text, struct parley_arena *arena);
 
 /* Calls `each` with every member of the object `text`, until it returns false: a scalar's value, or
  * the kind of another.  Returns: false: it is no object, or `each` has returned false. */
