@@ -114,6 +114,14 @@ export const SCENARIOS = [
     steps: [['cut leader'], ['refuse', 10], ['cut another'], ['meet'], ['heal routes']],
   },
   {
+    name: 'cluster: all killed at one instant',
+    topology: 'cluster',
+    hasTasks: true,
+    since: '2.10.27', // nats-server 2.9.10: it may lose what it acknowledged last
+    rounds: 2,
+    steps: [['kill all'], ['meet'], ['start all']],
+  },
+  {
     name: 'parley killed, its own nats-server',
     topology: 'embedded',
     isShort: true,

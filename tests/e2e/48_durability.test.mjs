@@ -4,10 +4,12 @@
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
+import { atEnd } from './lib/cleanup.mjs';
 import { block, halts, release, session } from './lib/halts.mjs';
 import { holdThread } from './lib/held_thread.mjs';
 import { chunk, get, post, rawChunkedHead, rawFor, readEvents, request, send, sendLines, validate } from './lib/http.mjs';
 import { metricsOf, valueOf } from './lib/metrics.mjs';
+import { startNats } from './lib/nats.mjs';
 import { parley, parleyFor, serveArguments, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
@@ -164,6 +166,22 @@ describe('without it', () => {
     assertAccepted(await send(server, claim()));
     const metrics = await metricsOf(server);
     assert.equal(valueOf(metrics, 'parley_durability_info', { durability: 'process' }), 1);
+    assert.equal(valueOf(metrics, 'parley_disk_sync_duration_seconds_count'), 0);
+  });
+});
+
+describe('with --durability server', () => {
+  it('the log, /readyz and the metrics say so, and parley syncs nothing', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const server = await parleyFor(t, { nats: nats.url, args: ['--durability', 'server'] });
+    assertAccepted(await send(server, claim()));
+    const [listening] = server.logged('start.listening');
+    assert.equal(listening.durability, 'server');
+    const ready = await get(server, '/readyz', { headers: { Accept: 'application/json' } });
+    assert.equal(ready.json.durability, 'server');
+    const metrics = await metricsOf(server);
+    assert.equal(valueOf(metrics, 'parley_durability_info', { durability: 'server' }), 1);
     assert.equal(valueOf(metrics, 'parley_disk_sync_duration_seconds_count'), 0);
   });
 });

@@ -67,6 +67,15 @@ async function stopLeader(run) {
   await nats(run, run.victim).freeze();
 }
 
+// Every nats-server and every parley.
+const killAll = ({ topology }) =>
+  Promise.all([...topology.nats, ...topology.gateways].map((process) => process.kill()));
+
+async function startAll(run) {
+  await Promise.all(run.topology.nats.map((_, i) => startNats(run, i)));
+  await Promise.all(run.topology.gateways.map((gateway) => gateway.start()));
+}
+
 // As for an upgrade: one after the other, each once the one before it has caught up with the others.
 // (nats-server 2.9.10: if the next one is stopped sooner, one of the three may go on with other
 // messages at the same sequences.)
@@ -167,6 +176,8 @@ export const FAULTS = {
   'stop nats': (run, i) => nats(run, i).freeze(),
   'continue nats': (run, i) => nats(run, i).signal('SIGCONT'),
   'kill own nats': killOwn,
+  'kill all': killAll,
+  'start all': startAll,
   'kill leader': killLeader,
   'start leader': (run) => startNats(run, run.victim),
   'stop leader': stopLeader,
