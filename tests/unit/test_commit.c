@@ -186,6 +186,31 @@ static void test_one_sync_serves_all_that_wait_on_all_loops(void **state) {
     assert_int_equal(atomic_load(&disk.count), 2);
 }
 
+/* Two begin in one turn, and there is time for a sync in between. */
+static void begin_two(void *context) {
+    struct world *world = context;
+    struct timespec soon;
+    commit_wait_begin(world->queues[0], &world->waiters[0].wait);
+    clock_gettime(CLOCK_REALTIME, &soon);
+    soon.tv_nsec += 50 * 1000 * 1000;
+    soon.tv_sec += soon.tv_nsec / 1000000000;
+    soon.tv_nsec %= 1000000000;
+    assert_int_equal(sem_timedwait(&disk.begun, &soon), -1);
+    commit_wait_begin(world->queues[0], &world->waiters[LOOPS].wait);
+}
+
+static void test_those_of_one_turn_wait_for_the_same_sync(void **state) {
+    struct world *world = *state;
+    loop_do(&world->loops[0], begin_two, world);
+    sem_wait(&disk.begun);
+    sem_post(&disk.may_end);
+    while (!atomic_load(&world->waiters[LOOPS].is_done)) {
+        loop_pause();
+    }
+    assert_true(atomic_load(&world->waiters[0].is_done));
+    assert_int_equal(atomic_load(&disk.count), 1);
+}
+
 static void test_no_sync_is_made_that_nobody_waits_for(void **state) {
     struct world *world = *state;
     begin(world, 0);
@@ -245,6 +270,7 @@ int main(void) {
         TEST(test_one_waits_until_a_sync_has_ended),
         TEST(test_a_sync_that_has_begun_does_not_count),
         TEST(test_one_sync_serves_all_that_wait_on_all_loops),
+        TEST(test_those_of_one_turn_wait_for_the_same_sync),
         TEST(test_no_sync_is_made_that_nobody_waits_for),
         TEST(test_one_that_is_cancelled_is_not_done),
         TEST(test_a_sync_that_fails_is_the_last),

@@ -14,8 +14,8 @@ struct commit_queue {
     struct commit *commit;
     struct reactor *reactor;
     struct reactor_turn turn;
-    TAILQ_HEAD(, commit_wait) waits; /* in the order in which they began */
-    atomic_bool is_waiting;          /* so that a sync wakes the reactor */
+    TAILQ_HEAD(commit_waits, commit_wait) waits; /* in the order in which they began */
+    atomic_bool is_waiting;                      /* so that a sync wakes the reactor */
     LIST_ENTRY(commit_queue) links;
 };
 
@@ -124,14 +124,53 @@ void commit_destroy(struct commit *commit) {
 
 /* ---- a reactor's queue ---- */
 
-static void take_done(struct reactor_turn *turn) {
+/* Whether the last wait has no sync to wait for so far. */
+static bool has_unasked(const struct commit_queue *queue) {
+    const struct commit_wait *last = TAILQ_LAST(&queue->waits, commit_waits);
+    return last != NULL && last->sync == 0;
+}
+
+/* Asks for a sync, for all waits that have none so far. One that has begun may have missed data
+ * written since. The thread is woken without the lock, which it needs first. */
+static void ask(struct commit_queue *queue) {
+    struct commit *commit = queue->commit;
+    pthread_mutex_lock(&commit->lock);
+    const uint64_t number = commit->begun + 1;
+    const bool is_first = commit->wanted < number;
+    commit->wanted = is_first ? number : commit->wanted;
+    pthread_mutex_unlock(&commit->lock);
+    if (is_first) {
+        pthread_cond_signal(&commit->work);
+    }
+    struct commit_wait *wait = TAILQ_LAST(&queue->waits, commit_waits);
+    for (; wait != NULL && wait->sync == 0; wait = TAILQ_PREV(wait, commit_waits, links)) {
+        wait->sync = number;
+    }
+}
+
+static bool is_under_way(struct commit *commit) {
+    pthread_mutex_lock(&commit->lock);
+    const bool is_begun = commit->begun > atomic_load(&commit->done);
+    pthread_mutex_unlock(&commit->lock);
+    return is_begun;
+}
+
+static void run_turn(struct reactor_turn *turn) {
     struct commit_queue *queue = OWNER_OF(turn, struct commit_queue, turn);
     const uint64_t done = atomic_load(&queue->commit->done);
     struct commit_wait *wait;
-    while ((wait = TAILQ_FIRST(&queue->waits)) != NULL && wait->sync <= done) {
+    while ((wait = TAILQ_FIRST(&queue->waits)) != NULL && wait->sync != 0 && wait->sync <= done) {
         commit_wait_cancel(wait);
         wait->done(wait);
     }
+    if (has_unasked(queue)) {
+        ask(queue);
+    }
+}
+
+/* Waits that begin after its turn are asked for in the next one. */
+static int64_t sleep_of(struct reactor_turn *turn) {
+    return has_unasked(OWNER_OF(turn, struct commit_queue, turn)) ? 0 : -1;
 }
 
 enum parley_status commit_queue_create(struct commit *commit, struct reactor *reactor,
@@ -146,7 +185,8 @@ enum parley_status commit_queue_create(struct commit *commit, struct reactor *re
     }
     queue->commit = commit;
     queue->reactor = reactor;
-    queue->turn.run = take_done;
+    queue->turn.run = run_turn;
+    queue->turn.timeout_ms = sleep_of;
     TAILQ_INIT(&queue->waits);
     reactor_turn_add(reactor, &queue->turn);
     pthread_mutex_lock(&commit->lock);
@@ -174,15 +214,12 @@ void commit_wait_begin(struct commit_queue *queue, struct commit_wait *wait) {
     struct commit *commit = queue->commit;
     assert(!commit_is_waiting(wait));
     wait->queue = queue;
+    wait->sync = 0;
     TAILQ_INSERT_TAIL(&queue->waits, wait, links);
     atomic_store(&queue->is_waiting, true); /* before a sync that it asks for can end */
-    pthread_mutex_lock(&commit->lock);
-    wait->sync = commit->begun + 1; /* one that has begun may have missed data written since */
-    if (commit->wanted < wait->sync) {
-        commit->wanted = wait->sync;
-        pthread_cond_signal(&commit->work);
+    if (is_under_way(commit)) {
+        ask(queue); /* it begins when that has ended */
     }
-    pthread_mutex_unlock(&commit->lock);
 }
 
 void commit_wait_cancel(struct commit_wait *wait) {

@@ -9,6 +9,9 @@
  *   syncs               [── 1 ──][── 2 ──]    [── 3 ──]
  *   are done                     A B      C D E         F
  *
+ * While no sync is under way the next one begins at the end of a reactor's turn, so that it serves
+ * all waits of that turn.
+ *
  * A separate thread makes the syncs. When one fails, the kernel has forgotten which data is not on
  * the disk, and a later sync does not report it: so no wait completes from then on, and the owner
  * is notified, who ends the process. */
@@ -56,7 +59,7 @@ struct commit_wait {
 
     /* Private. */
     struct commit_queue *queue; /* NULL while it does not wait */
-    uint64_t sync;              /* the number of the one that it waits for */
+    uint64_t sync;              /* the number of the one that it waits for; 0: not known so far */
     TAILQ_ENTRY(commit_wait) links;
 };
 
