@@ -25,9 +25,11 @@ const waiting = async (server) =>
   Number(/^parley_tasks_waiting (\d+)/m.exec((await get(server, '/metrics')).text)?.[1]);
 
 // A result: its object, which is its text as well, and fits the schema of its tool.
+const lengths = [];
 async function resultOf(client, name, args) {
   const { tools } = await client.listTools();
   const result = await callTool(client, { name, arguments: args });
+  lengths.push(Buffer.byteLength(result.content[0].text));
   assert.deepEqual(JSON.parse(result.content[0].text), result.structuredContent);
   const { outputSchema } = tools.find((tool) => tool.name === name);
   assert.ok(ajv.validate(outputSchema, result.structuredContent), ajv.errorsText());
@@ -528,12 +530,47 @@ describe('a message to /mcp', () => {
     assert.equal(json.result.structuredContent.task.to, agent);
   });
 
+  it('that waits is told so every 15 s: by comments, or as progress if it has a token', { timeout: 120_000 }, async () => {
+    const wait = (agent, _meta) => rpc(its.parley, legacyRequest('tools/call', { name: 'next_task', arguments: { agent, wait: 20 }, _meta }));
+    const [silent, told] = await Promise.all([wait('silent'), wait('told', { progressToken: 'p"1' })]);
+    const dataOf = ({ text }) => [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data));
+    for (const answer of [silent, told]) {
+      assert.match(answer.headers['content-type'], /^text\/event-stream/);
+      assert.deepEqual(dataOf(answer).at(-1).result.structuredContent, { task: null });
+    }
+    assert.equal([...silent.text.matchAll(/^: waiting$/gm)].length, 2, silent.text); // at first, and after 15 s
+    assert.equal(dataOf(silent).length, 1);
+    const [progress, ...rest] = dataOf(told);
+    assert.deepEqual(progress, {
+      jsonrpc: '2.0',
+      method: 'notifications/progress',
+      params: { progressToken: 'p"1', progress: 15, message: 'waiting' },
+    });
+    assert.equal(rest.length, 1);
+  });
+
   it('belongs to the trace that its _meta names', async () => {
     const traceparent = '00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01';
     const message = call('send', { protocol: 'vlp', message: claim() });
     message.params._meta.traceparent = traceparent;
     const { structuredContent } = (await rpc(its.parley, message)).json.result;
     assert.equal(structuredContent.traceparent, traceparent);
+  });
+});
+
+describe('a server with rates', () => {
+  const its = useParley({ args: ['--rate-messages', '1'] });
+
+  it('refuses by a result, with the seconds to wait and what to do', async () => {
+    const message = () => modernRequest('tools/call', { name: 'send', arguments: { protocol: 'vlp', message: claim() } });
+    const refused = await until('it is refused', async () => {
+      const { status, json } = await rpc(its.parley, message());
+      assert.equal(status, 200);
+      return json.result.isError ? json.result.structuredContent : undefined;
+    });
+    assert.equal(refused.type, '/problems/rate-limited');
+    assert.ok(refused.retry_after >= 1 && refused.retry_after <= 2, JSON.stringify(refused));
+    assert.match(refused.advice, /^[A-Z].*\.$/);
   });
 });
 
@@ -584,4 +621,11 @@ describe('a server with tokens', () => {
       await assert.rejects(connect(t, server));
     });
   }
+});
+
+it('the texts of all results above take at most 1,500 tokens at the median', () => {
+  const BYTES_A_TOKEN = 3; // of JSON
+  assert.ok(lengths.length > 50, String(lengths.length));
+  const median = lengths.sort((a, b) => a - b)[lengths.length >> 1];
+  assert.ok(median / BYTES_A_TOKEN <= 1500, String(median));
 });

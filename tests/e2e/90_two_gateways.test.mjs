@@ -7,6 +7,7 @@ import { after, before, describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { get, readEvents, send, streamFor } from './lib/http.mjs';
 import { embeddedUrl, startNats } from './lib/nats.mjs';
+import { legacyRequest, rpc } from './lib/mcp.mjs';
 import { IMPATIENT, parleyFor, startParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { sendTask, taskRequest } from './lib/roundtable.mjs';
@@ -25,6 +26,22 @@ describe('two gateways on one NATS', () => {
     await one?.stop();
     await two?.stop();
     await nats?.stop();
+  });
+
+  it('a client of MCP that began at one is served by the other', async () => {
+    const clientInfo = { name: 'x', version: '1' };
+    const params = { protocolVersion: '2025-11-25', capabilities: {}, clientInfo };
+    const begun = await rpc(one, legacyRequest('initialize', params));
+    assert.equal(begun.json.result.protocolVersion, '2025-11-25');
+    const headers = { 'MCP-Protocol-Version': '2025-11-25' };
+    const ask = async (server, name, args) =>
+      (await rpc(server, legacyRequest('tools/call', { name, arguments: args }), { headers })).json.result;
+    const task = taskRequest('docs.review', { to: 'mcp' });
+    assert.equal((await ask(two, 'send', { protocol: 'roundtable', message: task })).isError, undefined);
+    const taken = await until('it is seen', async () => (await ask(one, 'next_task', { agent: 'mcp' })).structuredContent.task ?? undefined);
+    assert.deepEqual(taken, task);
+    const report = { agent: 'mcp', task: task.id, kind: 'result', payload: { status: 'completed', result: { format: 'text', content: '' } } };
+    assert.equal((await ask(two, 'report', report)).isError, undefined);
   });
 
   it('what is sent to one is read live from the other, either way', async (t) => {
