@@ -25,7 +25,8 @@ struct item {
 struct inbox_list {
     struct inbox_table *table;
     char *agent;
-    bool is_bound, is_unacked;
+    bool is_bound, is_unacked, is_limited;
+    struct limit_sender sender; /* who has begun it, if is_limited */
     size_t reader_count;
     int64_t idle_since_ms;
     uint32_t part; /* of its items in the log: no other inbox has had it */
@@ -272,6 +273,17 @@ static bool is_key_of(const struct inbox_list *list, const struct inbox_key *key
            list->is_unacked == key->is_unacked && strcmp(list->agent, key->agent) == 0;
 }
 
+/* So that one sender leaves room for others. */
+static bool has_enough(const struct inbox_table *table, const struct limit_sender *sender) {
+    size_t count = 0;
+    for (size_t i = 0; i < INBOX_AGENTS_MAX && sender != NULL; i++) {
+        const struct inbox_list *list = table->lists[i];
+        count += list != NULL && list->is_limited && list->sender.kind == sender->kind &&
+                 limit_key_equals(&list->sender.key, &sender->key);
+    }
+    return count >= REQUEST_SLOTS_OF_SENDER(INBOX_AGENTS_MAX);
+}
+
 struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inbox_key *key) {
     unsigned free_number = INBOX_AGENTS_MAX;
     for (unsigned i = 0; i < INBOX_AGENTS_MAX; i++) {
@@ -282,7 +294,8 @@ struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inb
         }
         free_number = list == NULL && free_number == INBOX_AGENTS_MAX ? i : free_number;
     }
-    struct inbox_list *list = free_number < INBOX_AGENTS_MAX ? calloc(1, sizeof *list) : NULL;
+    const bool has_room = free_number < INBOX_AGENTS_MAX && !has_enough(table, key->sender);
+    struct inbox_list *list = has_room ? calloc(1, sizeof *list) : NULL;
     char *agent = list != NULL ? strdup(key->agent) : NULL;
     if (agent == NULL) {
         free(list);
@@ -292,9 +305,13 @@ struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inb
                                 .agent = agent,
                                 .is_bound = key->is_bound,
                                 .is_unacked = key->is_unacked,
+                                .is_limited = key->sender != NULL,
                                 .reader_count = 1,
                                 .part = ++table->last_part,
                                 .born = table->changes.version};
+    if (list->is_limited) {
+        list->sender = *key->sender;
+    }
     begin_reading(list);
     table->lists[free_number] = list;
     return list;

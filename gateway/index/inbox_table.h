@@ -14,6 +14,7 @@
 
 #include "follow.h"
 #include "index_inbox.h"
+#include "request_slots.h"
 
 enum {
     INBOX_LIST_ITEMS_MAX = 10000,
@@ -40,10 +41,12 @@ struct inbox_key {
     const char *agent; /* borrowed */
     bool is_bound;     /* who asks may read the agent's private messages alone */
     bool is_unacked;
+    const struct limit_sender *sender; /* who asks, borrowed; NULL: not limited */
 };
 
 /* Begins to keep the inbox, or continues.  Owns: borrowed, until inbox_table_leave.
- * Returns: NULL: there is no room for another one, or no memory. */
+ * Returns: NULL: there is no room for another one, the sender has begun three quarters of those
+ * that there can be (REQUEST_SLOTS_OF_SENDER), or no memory. */
 struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inbox_key *key);
 void inbox_table_leave(struct inbox_list *list, int64_t now_ms);
 /* A choice of items of an inbox: the filter for inbox_list_follow. */

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 
 #include "inbox_table.h"
+#include "limit_sender.h"
 #include "problem.h"
 
 enum { LOOK_MS = 200, AFTER_FAILURE_MS = 1000, NS_A_MS = 1000000 };
@@ -99,12 +100,16 @@ static void release(void *context) {
 }
 
 /* Returns: whether there is room; else the list is NULL. */
-static bool enter(struct inbox_following *following, const struct inbox_follow *with,
-                  struct follow_options *options) {
+static bool enter(struct inbox_following *following, const struct http_request *request,
+                  const struct inbox_follow *with, struct follow_options *options) {
     struct inbox_watch *watch = following->watch;
+    const bool is_limited = with->limits != NULL && !limit_sender_is_loopback(request);
+    const struct limit_sender sender =
+        is_limited ? limit_sender_of(with->limits, request) : (struct limit_sender){0};
     const struct inbox_key key = {.agent = with->agent,
                                   .is_bound = with->own != NULL,
-                                  .is_unacked = with->unacked == INDEX_ONLY};
+                                  .is_unacked = with->unacked == INDEX_ONLY,
+                                  .sender = is_limited ? &sender : NULL};
     pthread_mutex_lock(watch->lock);
     following->list = inbox_table_enter(watch->table, &key);
     if (following->list != NULL) {
@@ -135,10 +140,10 @@ void inbox_watch_serve(struct inbox_watch *watch, struct http_request *request,
         .filter = {.filter = &following->watching, .release = release, .context = following},
         .absent = PROBLEM_INDEX_BEHIND,
         .absence = "The inbox is still being read from the index. Ask again later."};
-    if (!enter(following, with, &options)) {
+    if (!enter(following, request, with, &options)) {
         problem_respond(request, PROBLEM_OVERLOADED,
-                        "As many inboxes are followed here as there can be. Ask again later, or "
-                        "for the pages of this one.");
+                        "As many inboxes are followed here as there can be, or as one sender may. "
+                        "Ask again later, or for the pages of this one.");
         free(following);
         return;
     }

@@ -459,6 +459,30 @@ static void test_there_are_only_so_many_inboxes(void **state) {
     }
 }
 
+static void test_one_sender_leaves_a_quarter_of_the_inboxes_to_others(void **state) {
+    static struct inbox_list *lists[INBOX_AGENTS_MAX];
+    const size_t share = REQUEST_SLOTS_OF_SENDER(INBOX_AGENTS_MAX);
+    const struct limit_sender one = {.key = {.high = 1}}, other = {.key = {.high = 2}};
+    char name[32];
+    (void)state;
+    for (size_t i = 0; i < share; i++) {
+        snprintf(name, sizeof name, "agent%zu", i);
+        lists[i] = inbox_table_enter(its.table, &(struct inbox_key){.agent = name, .sender = &one});
+        assert_non_null(lists[i]);
+    }
+    const struct inbox_key known = {.agent = "agent0", .sender = &one};
+    assert_null(inbox_table_enter(its.table, &(struct inbox_key){.agent = "x", .sender = &one}));
+    assert_ptr_equal(inbox_table_enter(its.table, &known), lists[0]);
+    inbox_table_leave(lists[0], its.now_ms);
+    lists[share] =
+        inbox_table_enter(its.table, &(struct inbox_key){.agent = "x", .sender = &other});
+    lists[share + 1] = inbox_table_enter(its.table, &(struct inbox_key){.agent = "y"});
+    for (size_t i = 0; i < share + 2; i++) {
+        assert_non_null(lists[i]);
+        inbox_table_leave(lists[i], its.now_ms);
+    }
+}
+
 /* Its readers end, and others have room. */
 static void test_an_inbox_that_is_too_large_says_so(void **state) {
     (void)state;
@@ -497,6 +521,7 @@ int main(void) {
         TEST(test_an_inbox_is_kept_for_ten_seconds_after_its_last_reader),
         TEST(test_an_inbox_that_is_given_up_says_nothing_to_others),
         TEST(test_there_are_only_so_many_inboxes),
+        TEST(test_one_sender_leaves_a_quarter_of_the_inboxes_to_others),
         TEST(test_an_inbox_that_is_too_large_says_so),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
