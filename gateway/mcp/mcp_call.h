@@ -17,7 +17,8 @@ struct mcp_call {
     struct budget_share held; /* taken for the body */
     struct parley_arena arena;
     struct rpc rpc;
-    const struct tool *tool; /* NULL: a resource is read */
+    const struct tool *tool;         /* NULL: a resource is read … */
+    const struct resource *resource; /* … which is this one */
     struct tool_call arguments;
     struct tool_request asked;     /* of other addresses, the last */
     struct http_inner *inner;      /* that serves it; NULL: none is needed */

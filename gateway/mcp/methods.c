@@ -49,7 +49,7 @@ static void discover(struct mcp_call *call) {
                              rpc_revision_name((enum rpc_revision)(i - 1)), i > 1 ? "," : "]");
     }
     write_capabilities(&call->answer);
-    rpc_write_caching(&call->answer, &call->rpc, false);
+    rpc_write_caching(&call->answer, &call->rpc, RPC_CACHED_BY_ALL);
     end(call);
 }
 
@@ -63,7 +63,7 @@ static void ping(struct mcp_call *call) {
 static void list_prompts(struct mcp_call *call) {
     begin(call);
     parley_buffer_text(&call->answer, ",\"prompts\":[]");
-    rpc_write_caching(&call->answer, &call->rpc, false);
+    rpc_write_caching(&call->answer, &call->rpc, RPC_CACHED_BY_ALL);
     end(call);
 }
 
@@ -84,7 +84,8 @@ static void list_tools(struct mcp_call *call) {
         }
     }
     parley_buffer_char(&call->answer, ']');
-    rpc_write_caching(&call->answer, &call->rpc, principal != &principal_anonymous);
+    rpc_write_caching(&call->answer, &call->rpc,
+                      principal != &principal_anonymous ? RPC_CACHED_BY_ONE : RPC_CACHED_BY_ALL);
     end(call);
 }
 

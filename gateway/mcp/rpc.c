@@ -341,9 +341,10 @@ void rpc_write_nothing(struct parley_buffer *out, const struct rpc *rpc) {
     parley_buffer_text(out, "\"result\":{}}");
 }
 
-void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private) {
+void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, enum rpc_caching caching) {
     if (rpc_is_modern(rpc)) {
-        parley_buffer_format(out, ",\"ttlMs\":%d,\"cacheScope\":\"%s\"", CACHED_FOR_MS,
-                             is_private ? "private" : "public");
+        parley_buffer_format(out, ",\"ttlMs\":%d,\"cacheScope\":\"%s\"",
+                             caching == RPC_NOT_CACHED ? 0 : CACHED_FOR_MS,
+                             caching == RPC_CACHED_BY_ALL ? "public" : "private");
     }
 }

@@ -106,5 +106,8 @@ void rpc_begin_result(struct parley_buffer *out, const struct rpc *rpc, const ch
 void rpc_end_result(struct parley_buffer *out);
 /* Appends a result without any member, as ping of the earlier revisions has it. */
 void rpc_write_nothing(struct parley_buffer *out, const struct rpc *rpc);
-/* ,"ttlMs":…,"cacheScope":…: of a result that clients may keep. */
-void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, bool is_private);
+/* How long clients may keep a result: five minutes, for all users or for the one who asked, or not
+ * at all. */
+enum rpc_caching { RPC_CACHED_BY_ALL, RPC_CACHED_BY_ONE, RPC_NOT_CACHED };
+/* ,"ttlMs":…,"cacheScope":…: of a result that says it. */
+void rpc_write_caching(struct parley_buffer *out, const struct rpc *rpc, enum rpc_caching caching);

@@ -309,6 +309,31 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       await until('it is acknowledged', async () => (await messages()).length === 0);
     });
 
+    it('reads a thread, where there is an index', async (t) => {
+      const server = await parleyFor(t, { args: ['--index', 'on'] });
+      const client = await connect(t, server);
+      const read = async (thread) => {
+        const { contents, ttlMs, cacheScope } = await client.readResource({ uri: `parley://vlp/threads/${thread}` });
+        if (revision === MODERN) assert.deepEqual([ttlMs, cacheScope], [0, 'private']);
+        return JSON.parse(contents[0].text).items.map(({ id }) => id);
+      };
+      const strange = 'a&thread=b %+c'; // as it is, where a client encodes nothing
+      const ids = {};
+      for (const session_id of ['S-1', strange]) {
+        const sent = await accepted(client, 'send', { protocol: 'vlp', message: claim({ session_id }) });
+        ids[session_id] = sent.id;
+      }
+      for (const uri of ['S-1', strange, encodeURIComponent(strange)]) {
+        const thread = decodeURIComponent(uri === strange ? encodeURIComponent(strange) : uri);
+        assert.deepEqual(await until('it is indexed', async () => {
+          const found = await read(uri).catch(() => []); // it is being made
+          return found.length > 0 ? found : undefined;
+        }), [ids[thread]]);
+      }
+      const code = revision === MODERN ? -32602 : -32002;
+      await assert.rejects(connect(t, its.parley).then((other) => other.readResource({ uri: 'parley://vlp/threads/S-1' })), { code });
+    });
+
     it('reads every resource that is listed, and those that a template names', async (t) => {
       const client = await connect(t, its.parley);
       const { resources } = await client.listResources();
@@ -316,7 +341,7 @@ for (const { revision, isThere, connect, cancel } of CLIENTS) {
       assert.deepEqual(uris.slice(0, 2), ['parley://llms.txt', 'parley://vlp/rules']);
       assert.equal(new Set(uris).size, 1 + 3 * 4);
       const { resourceTemplates } = await client.listResourceTemplates();
-      assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ['parley://{protocol}/schema/{type}']);
+      assert.deepEqual(resourceTemplates.map(({ uriTemplate }) => uriTemplate), ['parley://{protocol}/schema/{type}', 'parley://{protocol}/threads/{thread}']);
       const textOf = async (uri) => {
         const { contents } = await client.readResource({ uri });
         assert.equal(contents[0].uri, uri);
