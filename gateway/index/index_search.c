@@ -20,14 +20,17 @@ enum { TERMS_MAX = 32, WORDS_BYTES_MAX = 1024, STREAMS_MAX = 64 };
 
 /* ---- what is searched ---- */
 
-static bool has_word(const char *text, size_t length) {
+/* Which other characters are letters or digits, FTS5 knows. */
+static bool has_word(sqlite3 *file, const char *text, size_t length) {
+    bool has_other = false;
     for (size_t i = 0; i < length; i++) {
         const unsigned char c = (unsigned char)text[i];
-        if (c >= 0x80 || isalnum(c)) {
+        if (c < 0x80 && isalnum(c)) {
             return true;
         }
+        has_other = has_other || c >= 0x80;
     }
-    return false;
+    return has_other && index_words_has_any(file, (struct parley_bytes){text, length});
 }
 
 static bool is_blank(char c) {
@@ -43,7 +46,7 @@ static size_t term_length(const char *at, bool is_phrase) {
     return length;
 }
 
-bool index_search_expression(const char *q, struct parley_buffer *out) {
+bool index_search_expression(sqlite3 *file, const char *q, struct parley_buffer *out) {
     size_t count = 0;
     if (strlen(q) > WORDS_BYTES_MAX) {
         return false;
@@ -52,7 +55,7 @@ bool index_search_expression(const char *q, struct parley_buffer *out) {
         const bool is_phrase = *q == '"';
         q += is_phrase ? 1 : 0;
         const size_t length = term_length(q, is_phrase);
-        if (has_word(q, length)) {
+        if (has_word(file, q, length)) {
             parley_buffer_text(out, count++ > 0 ? " \"" : "\"");
             parley_buffer_append(out, (struct parley_bytes){q, length});
             parley_buffer_char(out, '"');
@@ -240,7 +243,8 @@ enum index_answered index_search_write(struct index_asking *asking) {
     parley_buffer_init(&search->expression);
     if (cursor != NULL && !index_cursor_read(asking, cursor, &search->from)) {
         answered = INDEX_BAD_CURSOR;
-    } else if (index_search_expression(question->values[INDEX_WORDS], &search->expression)) {
+    } else if (index_search_expression(asking->file, question->values[INDEX_WORDS],
+                                       &search->expression)) {
         write_list(search);
         answered = search->expression.has_failed ? INDEX_NO_MEMORY : asking->answered;
     }

@@ -18,8 +18,9 @@ extern const char *const index_search_statements[];
 enum index_answered index_search_write(struct index_asking *asking);
 
 /* Writes what FTS5 is asked for `q`, in which each word and phrase is in quotes, so that nothing of
- * its language has a meaning.  Returns: false: see INDEX_WORDS_EXPECTED. */
-bool index_search_expression(const char *q, struct parley_buffer *out);
+ * its language has a meaning; what has no letter or digit, such as a symbol, is left out.
+ * `file`: any.  Returns: false: see INDEX_WORDS_EXPECTED. */
+bool index_search_expression(struct sqlite3 *file, const char *q, struct parley_buffer *out);
 
 /* The question to the words of one part (index_words.h). */
 #define INDEX_SEARCH_SQL_MAX 640

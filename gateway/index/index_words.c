@@ -20,6 +20,49 @@ bool index_words_are_possible(void) {
     return sqlite3_compileoption_used("ENABLE_FTS5") != 0;
 }
 
+/* ---- words ---- */
+
+/* As in the tables: see create_part. */
+static const char *tokenizer_options[] = {"remove_diacritics", "2"};
+
+/* NULL: there is none. */
+static fts5_api *api_of(sqlite3 *file) {
+    fts5_api *api = NULL;
+    sqlite3_stmt *find = NULL;
+    if (sqlite3_prepare_v2(file, "SELECT fts5(?1)", -1, &find, NULL) == SQLITE_OK) {
+        sqlite3_bind_pointer(find, 1, (void *)&api, "fts5_api_ptr", NULL);
+        sqlite3_step(find);
+    }
+    sqlite3_finalize(find);
+    return api;
+}
+
+static int note_word(void *context, int flags, const char *word, int length, int start, int end) {
+    (void)flags;
+    (void)word;
+    (void)length;
+    (void)start;
+    (void)end;
+    *(bool *)context = true;
+    return SQLITE_OK;
+}
+
+bool index_words_has_any(sqlite3 *file, struct parley_bytes text) {
+    fts5_api *api = api_of(file);
+    fts5_tokenizer unicode61;
+    Fts5Tokenizer *tokenizer = NULL;
+    void *context = NULL;
+    bool has = false;
+    if (api == NULL || api->xFindTokenizer(api, "unicode61", &context, &unicode61) != SQLITE_OK ||
+        unicode61.xCreate(context, tokenizer_options, 2, &tokenizer) != SQLITE_OK) {
+        return false;
+    }
+    (void)unicode61.xTokenize(tokenizer, &has, FTS5_TOKENIZE_QUERY, text.data, (int)text.length,
+                              note_word);
+    unicode61.xDelete(tokenizer);
+    return has;
+}
+
 /* The first number that a question gives; `out_is_there`: whether it gives any. */
 static int ask(sqlite3 *file, const char *sql, int64_t *out, bool *out_is_there) {
     sqlite3_stmt *find = NULL;

@@ -35,6 +35,8 @@ struct index_words {
 
 /* Whether this SQLite can search words. */
 bool index_words_are_possible(void);
+/* Whether there is a word in the text, as FTS5 splits it.  `file`: any. */
+bool index_words_has_any(sqlite3 *file, struct parley_bytes text);
 
 /* See index_store_keep_words.  Owns: borrows the file. */
 int index_words_begin(struct index_words *words, sqlite3 *file, bool is_wanted,

@@ -101,7 +101,7 @@ describe('text of messages', () => {
 
   it('is not searched for nothing, or for too much', async () => {
     const words = Array.from({ length: 33 }, () => 'w').join(' ');
-    for (const q of ['', '"', '--', words, 'w'.repeat(1025)]) {
+    for (const q of ['', '"', '--', '😀', '— "✓"', words, 'w'.repeat(1025)]) {
       const answer = await get(its.parley, `/v1/vlp/messages?q=${encodeURIComponent(q)}`);
       assertProblem(answer, 400, 'invalid-parameter');
       assert.match(answer.json.detail, /phrases/);

@@ -361,6 +361,19 @@ static void test_a_file_without_words_is_made_again_and_one_with_words_forgets_t
 
 /* ---- what is searched for ---- */
 
+/* Any file has FTS5. */
+static sqlite3 *memory;
+
+static int open_memory(void **state) {
+    (void)state;
+    return sqlite3_open(":memory:", &memory);
+}
+
+static int close_memory(void **state) {
+    (void)state;
+    return sqlite3_close(memory);
+}
+
 static void test_words_and_phrases_are_put_in_quotes(void **state) {
     (void)state;
     static const struct {
@@ -372,6 +385,10 @@ static void test_words_and_phrases_are_put_in_quotes(void **state) {
         {"\"open one", "\"open one\""},
         {"one\"two three\"four", "\"one\" \"two three\" \"four\""},
         {"\xC3\xA9", "\"\xC3\xA9\""},
+        {"\xE4\xBA\xAC one\xF0\x9F\x98\x80", "\"\xE4\xBA\xAC\" \"one\xF0\x9F\x98\x80\""},
+        {"one \xF0\x9F\x98\x80 \"\xE2\x82\xAC\"", "\"one\""},
+        {"\xF0\x9F\x98\x80", NULL}, /* U+1F600 */
+        {"\xE2\x80\x94 \xC2\xB1 \"\xE2\x9C\x93\"", NULL},
         {"", NULL},
         {" \" \" ", NULL},
         {"* -- ...", NULL},
@@ -380,7 +397,7 @@ static void test_words_and_phrases_are_put_in_quotes(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         struct parley_buffer out;
         parley_buffer_init(&out);
-        assert_int_equal(index_search_expression(rows[i].q, &out), rows[i].wanted != NULL);
+        assert_int_equal(index_search_expression(memory, rows[i].q, &out), rows[i].wanted != NULL);
         parley_buffer_char(&out, '\0');
         assert_string_equal(out.data, rows[i].wanted != NULL ? rows[i].wanted : "");
         parley_buffer_finish(&out);
@@ -394,21 +411,21 @@ static void test_too_much_is_refused(void **state) {
     for (size_t count = 1; count <= 33; count++) {
         strcat(text, "w ");
         parley_buffer_init(&out);
-        assert_int_equal(index_search_expression(text, &out), count <= 32);
+        assert_int_equal(index_search_expression(memory, text, &out), count <= 32);
         parley_buffer_finish(&out);
     }
     memset(text, 'w', 1025);
     parley_buffer_init(&out);
     text[1025] = '\0';
-    assert_false(index_search_expression(text, &out));
+    assert_false(index_search_expression(memory, text, &out));
     text[1024] = '\0';
-    assert_true(index_search_expression(text, &out));
+    assert_true(index_search_expression(memory, text, &out));
     parley_buffer_finish(&out);
 }
 
 static void test_whatever_is_searched_for_is_no_error_of_sqlite(void **state) {
     (void)state;
-    static const char characters[] = "\"\"\"  *^:-+(){},.'\\ANDORTEw2\xC3\xA9";
+    static const char characters[] = "\"\"\"  *^:-+(){},.'\\ANDORTEw2\xC3\xA9\xF0\x9F\x98\x80";
     struct parley_buffer out;
     parley_buffer_init(&out);
     write_messages();
@@ -482,5 +499,5 @@ int main(void) {
         TEST(test_protocols_without_text_say_so),
         TEST(test_every_question_uses_an_index_and_sorts_nothing),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return cmocka_run_group_tests(tests, open_memory, close_memory);
 }
