@@ -12,7 +12,7 @@ describe(`requests whose clients leave (${Object.keys(LEAVING).join(', ')})`, ()
   const tally = new Tally();
   let world;
   before(async () => {
-    world = await openWorld();
+    world = await openWorld({ args: ['--index', 'on'] });
   });
   after(() => world && closeWorld(world));
 

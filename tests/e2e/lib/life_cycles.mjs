@@ -72,11 +72,19 @@ export async function openWorld(given = {}) {
     await assertGaugesAreKnown(world);
     await storeExamples(world.server, await operationsOf(world.server, world.options), world.options);
     world.operations = await operationsOf(world.server, world.options);
+    if (args.includes('--index')) await openIndex(world.server, world.options);
     world.rest = await restOf(world);
     return world;
   } catch (error) {
     await closeWorld(world);
     throw error;
+  }
+}
+
+// Each thread of the index opens the file with its first question, and keeps it open.
+async function openIndex(server, options) {
+  for (const path of ['/v1/brenner/threads', '/v1/brenner/acks']) {
+    await until('the index answers', async () => (await get(server, path, options)).status === 200);
   }
 }
 

@@ -111,7 +111,7 @@ class Operation {
 
   #needed() {
     const options = this.about.parameters.filter(({ in: place }) => place === 'query');
-    const isNeeded = ({ name, required }) => required || (name === 'agent' && this.protocol);
+    const isNeeded = ({ name, required }) => required || name === 'agent';
     // A DELETE says what it removes, by its first option, and why, by its last.
     const needed = this.method === 'DELETE' ? [options[0], options.at(-1)] : options.filter(isNeeded);
     return Object.fromEntries(needed.map(({ name, schema }) => [name, schema?.enum?.[0] ?? AGENT]));
