@@ -208,13 +208,13 @@ void refusals_answer(struct refusals *refusals, struct http_request *request,
 }
 
 void auth_error_of_scope(struct http_request *request, const struct principal *principal,
-                         const char *scope) {
+                         const char *scope, const char *more) {
     char challenge[160];
     cut_long_body(request);
     snprintf(challenge, sizeof challenge,
              "Bearer realm=\"parley\", error=\"insufficient_scope\", scope=\"%s\"", scope);
     http_header(request, "WWW-Authenticate", challenge);
     problem_respond_format(request, PROBLEM_FORBIDDEN,
-                           "`%.100s` may not do this: the scope `%s` is missing.", principal->name,
-                           scope);
+                           "`%.100s` may not do this: the scope `%s` is missing.%s",
+                           principal->name, scope, more);
 }

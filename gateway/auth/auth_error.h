@@ -45,6 +45,6 @@ void refusals_answer(struct refusals *refusals, struct http_request *request,
 void refusals_answer_now(const struct refusals *refusals, struct http_request *request,
                          enum auth_error refusal, const char *fault);
 
-/* 403: the sender, who is known, lacks the scope. */
+/* 403: the sender, who is known, lacks the scope.  `more`: "", or a blank and sentences. */
 void auth_error_of_scope(struct http_request *request, const struct principal *principal,
-                         const char *scope);
+                         const char *scope, const char *more);

@@ -297,7 +297,11 @@ static void refuse_scope(struct http_request *request, enum guard_need need,
                          const struct parley_protocol *protocol) {
     struct parley_buffer text;
     parley_buffer_init(&text);
-    auth_error_of_scope(request, guard_principal(request), scope_of(need, protocol, &text));
+    auth_error_of_scope(request, guard_principal(request), scope_of(need, protocol, &text),
+                        need == GUARD_READ_ANY
+                            ? " That of one protocol (`read:vlp`) suffices: the answer has what "
+                              "the token reads."
+                            : "");
     parley_buffer_finish(&text);
 }
 

@@ -29,6 +29,7 @@
 #include "problem.h"
 #include "query_options.h"
 #include "request_slots.h"
+#include "stream_request.h"
 
 enum {
     WAIT_MAX_S = 5,
@@ -155,6 +156,9 @@ static void answer(struct question *question) {
     if (question->answered != INDEX_ANSWERED) {
         refuse(question);
     } else {
+        if (question->asked.view->is_of_all) {
+            stream_name_left_out(question->asked.readable, question->request);
+        }
         respond(question, &question->out);
     }
 }

@@ -183,7 +183,8 @@ describe('a list of tasks that is followed', () => {
       assert.match(assertProblem(answer, 400, 'invalid-parameter').detail, detail, query);
     }
     const json = { headers: { Accept: 'application/json' } };
-    assertProblem(await get(one, '/v1/roundtable/tasks?follow=true', json), 406, 'not-acceptable');
+    const { detail } = assertProblem(await get(one, '/v1/roundtable/tasks?follow=true', json), 406, 'not-acceptable');
+    assert.match(detail, /accept application\/x-ndjson .* or text\/event-stream/);
     assertProblem(await get(one, '/v1/roundtable/tasks', SSE), 406, 'not-acceptable');
     assert.equal((await get(one, '/v1/roundtable/tasks?follow=false')).headers['content-type'], 'application/json');
     const head = await request(one, 'HEAD', '/v1/roundtable/tasks?follow=true');

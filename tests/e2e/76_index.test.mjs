@@ -422,6 +422,7 @@ describe('an index with tokens', () => {
     tokens.all = await createToken(file, 'all', 'send:*,read:*');
     tokens.vlp = await createToken(file, 'vlp', 'read:vlp');
     tokens.agent = await createToken(file, 'agent', 'read:supervisor', '--agent', 'scribe');
+    tokens.sends = await createToken(file, 'sends', 'send:*');
     server = await startParley({ data, args: ['--index', 'on', '--tokens', file, '--reactors', '1'] });
     const post1 = async (path, message) => {
       const answer = await post(server, path, JSON.stringify(message), bearer(tokens.all));
@@ -487,7 +488,12 @@ describe('an index with tokens', () => {
   it('traces through the protocols that the token reads', async () => {
     const all = await as('all', `/v1/trace?id=${session}&${LATER}`);
     assert.deepEqual(kindsOf(all), ['vlp.claim', 'supervisor.process_request other']);
-    assert.deepEqual(kindsOf(await as('vlp', `/v1/trace?id=${session}`)), ['vlp.claim']);
+    assert.equal(all.headers['parley-left-out'], undefined);
+    const ofVlp = await as('vlp', `/v1/trace?id=${session}`);
+    assert.deepEqual(kindsOf(ofVlp), ['vlp.claim']);
+    assert.deepEqual(ofVlp.headers['parley-left-out'].split(', ').sort(), ['brenner', 'roundtable', 'supervisor']);
+    const { detail } = assertProblem(await as('sends', '/v1/trace?id=x'), 403, 'forbidden');
+    assert.match(detail, /the scope `read:\*` is missing\. That of one protocol .* suffices/);
     assert.deepEqual(kindsOf(await as('agent', `/v1/trace?id=${session}`)), ['supervisor.process_request other']);
   });
 });

@@ -346,7 +346,8 @@ static void write_ok(struct json_writer *json, const struct operation *operation
     if (is_answered(operation, protocol)) {
         write_header(json, "Preference-Applied");
     }
-    if (operation->kind == OPERATION_READ && protocol == NULL) {
+    if ((operation->kind == OPERATION_READ || operation->kind == OPERATION_VIEW) &&
+        protocol == NULL) {
         write_header(json, "Parley-Left-Out");
     }
     json_close(json, '}');

@@ -157,7 +157,7 @@ static bool can_acknowledge(const struct request_options *options, struct http_r
     }
     if (!scopes_may_read(&principal->scopes, options->protocol)) {
         snprintf(scope, sizeof scope, "read:%s", options->protocol->name);
-        auth_error_of_scope(request, principal, scope);
+        auth_error_of_scope(request, principal, scope, "");
         return false;
     }
     return true;

@@ -23,6 +23,11 @@ enum {
     MOVED_PRECISION_MS = 500,
 };
 
+#define FORMS                                                                                      \
+    "With follow=true a list is sent as events: accept application/x-ndjson for lines of JSON or " \
+    "text/event-stream for server-sent events, or omit the Accept header. Without follow=true it " \
+    "is application/json."
+
 TAILQ_HEAD(follow_readers, follow_reader);
 
 /* The readers of one list. It stays for the reactor's life: there are few lists. */
@@ -406,7 +411,7 @@ void follows_serve(struct follows *follows, const struct limits *limits,
     struct tally_entry *opening = NULL;
     struct follow_reader *reader = NULL;
     list_name(options->protocol->name, options->name, name);
-    if (stream_format_choose(request, NULL, &form) &&
+    if (stream_format_choose(request, NULL, FORMS, &form) &&
         read_token(request, query, name, &token, &has_token) && is_serving(follows, request) &&
         open_answer_admit(limits, request, form.media_type, &opening)) {
         reader = create(follows, request, options, &form);

@@ -15,7 +15,7 @@ static bool is_offered(const struct parley_codec *codec) {
 }
 
 bool stream_format_choose(struct http_request *request, const struct parley_protocol *protocol,
-                          struct stream_format *out) {
+                          const char *detail, struct stream_format *out) {
     const char *all[OFFERS_MAX] = {NULL};
     const struct parley_codec *codecs[OFFERS_MAX] = {NULL};
     size_t count = OFFERS_OF_ANY;
@@ -30,10 +30,7 @@ bool stream_format_choose(struct http_request *request, const struct parley_prot
     }
     const int chosen = negotiate(http_request_header(request, "Accept"), all);
     if (chosen < 0) {
-        problem_respond(request, PROBLEM_NOT_ACCEPTABLE,
-                        "Streams are available as application/x-ndjson and text/event-stream, and "
-                        "the stream of one protocol in its other encodings: accept one of them, or "
-                        "omit the Accept header.");
+        problem_respond(request, PROBLEM_NOT_ACCEPTABLE, detail);
         return false;
     }
     const struct parley_codec *of = codecs[chosen];

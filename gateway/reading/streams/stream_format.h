@@ -14,9 +14,10 @@ struct stream_format {
 };
 
 /* The form that the client likes best.  `protocol`: whose stream is read; NULL for those of
- * several, or for refused messages.  Returns: false when it has answered 406. */
+ * several, or for refused messages.  `detail`: a sentence that says which there are.
+ * Returns: false when it has answered 406 with it. */
 bool stream_format_choose(struct http_request *request, const struct parley_protocol *protocol,
-                          struct stream_format *out);
+                          const char *detail, struct stream_format *out);
 
 /* Whether the response can have as many messages as the query allows.  Returns: as above. */
 bool stream_format_fits(struct http_request *request, const struct stream_format *form,

@@ -79,12 +79,11 @@ struct stream_reading stream_reading_of_protocols(const struct stream_hub *hubs,
         .hubs = hubs, .hub_count = hub_count, .bits = readable & protocols};
 }
 
-void stream_reading_name_left_out(const struct stream_reading *reading,
-                                  struct http_request *request) {
+void stream_name_left_out(uint64_t readable, struct http_request *request) {
     struct parley_buffer names;
     parley_buffer_init(&names);
     for (size_t i = 0; parley_protocols[i] != NULL; i++) {
-        if ((reading->bits >> i & 1) == 0) {
+        if ((readable >> i & 1) == 0) {
             parley_buffer_text(&names, names.length > 0 ? ", " : "");
             parley_buffer_text(&names, parley_protocols[i]->name);
         }

@@ -28,8 +28,7 @@ struct stream_reading stream_reading_of_protocols(const struct stream_hub *hubs,
 size_t stream_reading_count(const struct stream_reading *reading);
 
 /* A reader of some protocols is told which it does not see, in a header. */
-void stream_reading_name_left_out(const struct stream_reading *reading,
-                                  struct http_request *request);
+void stream_name_left_out(uint64_t readable, struct http_request *request);
 
 /* Reads the query and Last-Event-ID.  Returns: false when it has answered with a problem. */
 bool stream_request_parse(struct http_request *request, const struct stream_reading *reading,

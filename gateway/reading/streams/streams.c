@@ -213,9 +213,12 @@ static const struct parley_protocol *protocol_of(const struct stream_reading *re
 static void serve(struct streams *streams, const struct limits *limits,
                   struct http_request *request, const struct stream_reading *reading,
                   const char *agent) {
+    static const char absent[] =
+        "Streams are available as application/x-ndjson and text/event-stream, and the stream of "
+        "one protocol in its other encodings: accept one of them, or omit the Accept header.";
     struct stream_query query;
     struct stream_format form;
-    if (!stream_format_choose(request, protocol_of(reading), &form)) {
+    if (!stream_format_choose(request, protocol_of(reading), absent, &form)) {
         return;
     }
     if (!stream_request_parse(request, reading, &query) ||
@@ -226,7 +229,7 @@ static void serve(struct streams *streams, const struct limits *limits,
         stream_query_filter(&query, STREAM_FILTER_READER, agent);
     }
     if (reading->only == NULL) {
-        stream_reading_name_left_out(reading, request);
+        stream_name_left_out(reading->bits, request);
     }
     struct tally_entry *opening;
     if (!open_answer_admit(limits, request, form.media_type, &opening)) {
