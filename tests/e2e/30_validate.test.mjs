@@ -87,6 +87,14 @@ describe('a verdict', () => {
     assert.deepEqual(verdict.violations.map((violation) => violation.fix.safe), [false, false]);
   });
 
+  it('is the only one with fix=true: what an agent sends is not changed', async () => {
+    for (const value of ['true', 'false']) {
+      const answer = await send(its.parley, claim({ confidence: '0.5' }), { query: `?fix=${value}` });
+      assertProblem(answer, 400, 'invalid-parameter');
+      assert.match(answer.json.detail, /`fix`/);
+    }
+  });
+
   it('with fix=true is on each of many, and emit=messages has the fixed ones', async () => {
     const broken = [claim({ seq: '4' }), brokenClaim(), claim({ seq: 5 })];
     const body = broken.map((message) => `${JSON.stringify(message)}\n`).join('');
