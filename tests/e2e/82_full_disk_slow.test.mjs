@@ -147,6 +147,18 @@ describe('a full disk', { skip: await whyNot() }, () => {
   });
 });
 
+it('a file that may not grow any more is as a full disk', async (t) => {
+  const nats = await startNats();
+  atEnd(t, () => nats.stop());
+  const wrapper = ['sh', '-c', 'ulimit -f 300; exec "$0" "$@"'];
+  const parley = await parleyFor(t, { nats: nats.url, wrapper, args: ['--index', 'on'] });
+  await until('the index cannot be written', async () => {
+    assertAccepted(await send(parley, claim()));
+    return parley.logged('index.failed').length > 0;
+  });
+  for (let i = 0; i < 20; i++) assertAccepted(await send(parley, claim()));
+});
+
 // Leaves a few megabytes: enough to go on for some messages, as a disk fills in life.
 function fill(file, folder, left = 3 * 1024 * 1024) {
   const { bavail, bsize } = statfsSync(folder);

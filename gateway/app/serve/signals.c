@@ -90,6 +90,7 @@ enum parley_status signals_watch(struct signals *signals, struct reactor *reacto
     signals->hangup_timer.fire = look_for_terminal;
     pthread_sigmask(SIG_BLOCK, &wanted, NULL);
     signal(SIGPIPE, SIG_IGN);
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is as a full disk */
     signals->watch.ready = on_signal;
     signals->watch.fd = signalfd(-1, &wanted, SFD_CLOEXEC | SFD_NONBLOCK);
     return signals->watch.fd < 0 ? PARLEY_E_IO

@@ -322,6 +322,7 @@ static _Noreturn void become_server(const struct embedded *embedded, pid_t paren
     sigemptyset(&none);
     sigprocmask(SIG_SETMASK, &none, NULL);
     signal(SIGPIPE, SIG_DFL);
+    signal(SIGXFSZ, SIG_DFL);
     dup2(embedded->null_fd, STDIN_FILENO);
     dup2(embedded->log_fd, STDOUT_FILENO);
     dup2(embedded->log_fd, STDERR_FILENO);
