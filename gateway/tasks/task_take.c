@@ -4,10 +4,12 @@
 
 #include <stdio.h>
 
-#include "internal_submit.h"
 #include "json_fields.h"
 #include "phase.h"
 #include "small_body.h"
+
+/* The keys that decide on a claim are asked for again after that long. */
+enum { PREPARED_MAX_MS = 100 };
 
 static void enter(struct task_take *take, enum task_take_phase phase) {
     static const unsigned allowed[] = {
@@ -129,20 +131,40 @@ static enum parley_status write_claim(const struct task_take *take, struct parle
     return parley_buffer_status(out);
 }
 
-static void claim(struct task_take *take) {
+static bool prepare(struct task_take *take) {
     struct parley_buffer text;
     parley_buffer_init(&text);
     enum parley_status status = write_claim(take, &text);
     if (status == PARLEY_OK) {
-        enter(take, TASK_TAKE_CLAIMING);
-        status = internal_submit_begin(take->taking->options, parley_buffer_bytes(&text),
-                                       on_claimed, take);
+        status = internal_submit_prepare(take->taking->options, parley_buffer_bytes(&text),
+                                         on_claimed, take, &take->prepared);
     }
     parley_buffer_finish(&text);
-    if (status != PARLEY_OK) {
+    take->prepared_ms = reactor_now_ms(gateway_of(take)->reactor);
+    return status == PARLEY_OK;
+}
+
+static void drop_prepared(struct task_take *take) {
+    if (take->prepared != NULL) {
+        internal_submit_cancel(take->prepared);
+        take->prepared = NULL;
+    }
+}
+
+static void claim(struct task_take *take) {
+    if (reactor_now_ms(gateway_of(take)->reactor) - take->prepared_ms > PREPARED_MAX_MS) {
+        drop_prepared(take);
+        take->taking->options->facts_read_to = 0; /* that is as old */
+    }
+    if (take->prepared == NULL && !prepare(take)) {
         note_failed(take, PROBLEM_INTERNAL, "Out of memory.");
         end(take, TASK_TAKE_FAILED);
+        return;
     }
+    struct internal_submit *prepared = take->prepared;
+    take->prepared = NULL;
+    enter(take, TASK_TAKE_CLAIMING);
+    internal_submit_release(prepared);
 }
 
 /* ---- the request's message ---- */
@@ -159,6 +181,9 @@ static bool take_room(struct task_taking *taking, size_t bytes) {
 static void on_fetched(void *context, const struct jetstream_last *last) {
     struct task_take *take = context;
     take->asked = NULL;
+    if (last->found != JETSTREAM_LAST_FOUND) {
+        drop_prepared(take);
+    }
     if (last->found == JETSTREAM_LAST_NONE) {
         board_lost(take->taking->board, take->find.id);
         end(take, TASK_TAKE_GONE);
@@ -166,6 +191,7 @@ static void on_fetched(void *context, const struct jetstream_last *last) {
         note_away(take, "The task could not be read from NATS");
         end(take, TASK_TAKE_FAILED);
     } else if (!take_room(take->taking, last->payload.length)) {
+        drop_prepared(take);
         give_back(take);
         end(take, TASK_TAKE_LEFT);
     } else {
@@ -184,14 +210,17 @@ bool task_take_begin(struct task_take *take, struct task_taking *taking) {
         note_away(take, "NATS cannot be asked now");
         enter(take, TASK_TAKE_OVER);
         take->end = TASK_TAKE_FAILED;
+        return false;
     }
-    return take->asked != NULL;
+    (void)prepare(take); /* else later */
+    return true;
 }
 
 bool task_take_cancel(struct task_take *take) {
     if (take->phase == TASK_TAKE_FETCHING) {
         jetstream_request_cancel(take->asked);
         take->asked = NULL;
+        drop_prepared(take);
         give_back(take);
         enter(take, TASK_TAKE_OVER);
         take->end = TASK_TAKE_LEFT;

@@ -2,11 +2,13 @@
 #pragma once
 
 /* One piece of work on its way from the board to an agent: its request's message is fetched, and it
- * is claimed by a message in the agent's name. Work that cannot be handed over is not claimed. Each
- * end tells the board what became of it. */
+ * is claimed by a message in the agent's name. Work that cannot be handed over is not claimed: what
+ * decides on the claim is asked for while the message is fetched, and the claim is published once
+ * that has come. Each end tells the board what became of it. */
 
 #include "board.h"
 #include "failure.h"
+#include "internal_submit.h"
 #include "request_options.h"
 
 enum task_take_end {
@@ -43,6 +45,8 @@ struct task_take {
     struct parley_buffer item; /* the message; at the end as `end` says */
     struct failure failure;
     struct jetstream_request *asked;
+    struct internal_submit *prepared; /* the claim, while it is FETCHING; NULL: there is none … */
+    int64_t prepared_ms;              /* … which is too old after a while */
 };
 
 /* Begins with `take->find`, which was taken from the board.

@@ -229,6 +229,25 @@ describe('a gateway that is stalled', () => {
     await auditTasks(client);
   });
 
+  // The answer never comes: it asks once more, and that takes it half a second.
+  it('does not claim what has ended while it fetched the task', async () => {
+    const { wires, held, other, client } = its;
+    const message = taskRequest('slow.run');
+    assert.equal((await sendTask(other, message)).status, 200);
+    await until('the board has it', async () =>
+      (await get(held, '/v1/roundtable/tasks?domain=slow')).json.items.length === 1);
+    const fetched = wires[0].holdAnswerTo(({ subject }) => subject === '$JS.API.DIRECT.GET.ROUNDTABLE');
+    const keys = wires[0].hold(({ kind, subject }) => kind === 'deliver' && subject.startsWith('$KV.parley_tasks.'));
+    const answer = post(held, '/v1/roundtable/tasks/next', JSON.stringify({ agent: 'galahad', domains: ['slow'] }));
+    await fetched.reached('the task', 30_000);
+    assert.equal((await sendTask(other, taskFailed(message.id, { from: 'arthur' }))).status, 200);
+    const { status, text } = await answer;
+    fetched.release();
+    keys.release();
+    assert.equal(status, 204, text);
+    assert.equal(await factOf(client, `${message.id}.claim`), undefined);
+  });
+
   // Its board lags: it has not read what another gateway has claimed and ended.
   for (const [how, isReleased] of [
     ['once its board has read on', true],

@@ -19,6 +19,8 @@ struct internal_submit {
     internal_submit_fn *done;
     void *context;
     struct reactor_timer end; /* so that `done` comes in a later turn */
+    bool is_held;             /* until it is released … */
+    bool has_ended, is_ready; /* … which it waits for then */
 };
 
 static void destroy(struct internal_submit *sending) {
@@ -66,6 +68,10 @@ static void on_end(struct reactor_timer *timer) {
 }
 
 static void end(struct internal_submit *sending) {
+    sending->has_ended = true;
+    if (sending->is_held) {
+        return;
+    }
     reactor_timer_set(sending->options.gateway->reactor, &sending->end, 0);
 }
 
@@ -91,8 +97,16 @@ static void go(struct internal_submit *sending, const struct verdict *verdict) {
     }
 }
 
+/* `verdict`: as submission_go. */
+static void go_or_wait(struct internal_submit *sending, const struct verdict *verdict) {
+    sending->is_ready = true;
+    if (!sending->is_held) {
+        go(sending, verdict);
+    }
+}
+
 static void on_ready(struct submission *submission) {
-    go(OWNER_OF(submission, struct internal_submit, submission), NULL);
+    go_or_wait(OWNER_OF(submission, struct internal_submit, submission), NULL);
 }
 
 static void on_settled(struct submission *submission, const struct submission_outcome *outcome) {
@@ -112,7 +126,7 @@ static void submit(struct internal_submit *sending, const struct verdict *verdic
         const struct failure failure = failure_of_status(status);
         end_with(sending, &failure);
     } else if (sending->submission.phase == SUBMISSION_READY) {
-        go(sending, verdict);
+        go_or_wait(sending, verdict);
     }
 }
 
@@ -155,9 +169,23 @@ static void begin(struct internal_submit *sending) {
     end_with(sending, &failure);
 }
 
-enum parley_status internal_submit_begin(const struct request_options *options,
-                                         struct parley_bytes message, internal_submit_fn *done,
-                                         void *context) {
+void internal_submit_release(struct internal_submit *sending) {
+    sending->is_held = false;
+    if (sending->has_ended) {
+        end(sending);
+    } else if (sending->is_ready) {
+        go(sending, NULL);
+    }
+}
+
+void internal_submit_cancel(struct internal_submit *sending) {
+    destroy(sending);
+}
+
+/* `out`: NULL: it is not held. */
+static enum parley_status create(const struct request_options *options, struct parley_bytes message,
+                                 internal_submit_fn *done, void *context,
+                                 struct internal_submit **out) {
     struct internal_submit *sending = calloc(1, sizeof *sending);
     struct request_options own = *options;
     own.publication.idempotency_key = NULL;
@@ -176,6 +204,22 @@ enum parley_status internal_submit_begin(const struct request_options *options,
         destroy(sending);
         return PARLEY_E_MEMORY;
     }
+    if (out != NULL) {
+        sending->is_held = true;
+        *out = sending;
+    }
     begin(sending);
     return PARLEY_OK;
+}
+
+enum parley_status internal_submit_begin(const struct request_options *options,
+                                         struct parley_bytes message, internal_submit_fn *done,
+                                         void *context) {
+    return create(options, message, done, context, NULL);
+}
+
+enum parley_status internal_submit_prepare(const struct request_options *options,
+                                           struct parley_bytes message, internal_submit_fn *done,
+                                           void *context, struct internal_submit **out) {
+    return create(options, message, done, context, out);
 }

@@ -24,3 +24,14 @@ typedef void internal_submit_fn(void *context, const struct internal_submit_answ
 enum parley_status internal_submit_begin(const struct request_options *options,
                                          struct parley_bytes message, internal_submit_fn *done,
                                          void *context) PARLEY_MUST_CHECK;
+
+/* The same, but it is not published before internal_submit_release: what decides on it is asked for
+ * meanwhile. `out`: to release or to cancel it.  Owns: the gateway's until one of both. */
+struct internal_submit;
+enum parley_status internal_submit_prepare(const struct request_options *options,
+                                           struct parley_bytes message, internal_submit_fn *done,
+                                           void *context,
+                                           struct internal_submit **out) PARLEY_MUST_CHECK;
+void internal_submit_release(struct internal_submit *sending);
+/* It was prepared, and not released: `done` is not called. */
+void internal_submit_cancel(struct internal_submit *sending);
