@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console as people use it: the main path of each page, by mouse and by keyboard alone, what
-// strangers put into messages, lost connections, tokens, many messages, and axe-core on every page.
+// The console as people use it: the main path of each page, what strangers put into messages, lost
+// connections, tokens, many messages, and axe-core on every page. 36_console_people_slow has the keyboard.
 
 import assert from 'node:assert/strict';
 import { join } from 'node:path';
@@ -18,7 +18,7 @@ import { bearer, createToken } from './lib/tokens.mjs';
 import { nextTask } from './lib/work.mjs';
 import { assertAccepted, brokenClaim, claim, claims, lines } from './lib/vlp.mjs';
 
-const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 60), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024;
+const SECONDS = Number(process.env.PARLEY_TEST_SECONDS ?? 60), A_SECOND = 5000, HEAP_BYTES = 20 * 1024 * 1024, CLICK_MS = 100;
 const SCRIPT = '<script>globalThis.isAttacked = true</script><img src=x onerror="globalThis.isAttacked = true">';
 
 const rowOf = (page, text) => page.getByRole('row', { name: text });
@@ -54,6 +54,25 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
         assert.equal(isTooWide, false, `${name} ${JSON.stringify(options)} scrolls sideways`);
       }
       assertNoFaults(page);
+    }
+  });
+
+  it('has no finding of weight where details and dialogs are open, in light and dark, wide and narrow', async (t) => {
+    const { task } = await filledOnce();
+    for (const options of [{}, { scheme: 'dark' }, { width: 390, height: 844 }, { width: 390, height: 844, scheme: 'dark' }]) {
+      for (const [address, role, open] of [
+        ['live?since=all', 'region', (page) => page.getByRole('row').nth(1).click()],
+        [`work?shown=${task.id}`, 'region', () => {}],
+        ['work?of=roundtable&agent=galahad', 'region', () => {}],
+        ['decide', 'dialog', (page) => page.getByRole('button', { name: 'Approve' }).click()],
+        ['overview', 'dialog', (page) => page.getByRole('button', { name: 'Use a token' }).click()],
+      ]) {
+        const page = await browser.open(t, its.parley, address, options);
+        await open(page);
+        await page.getByRole(role).last().waitFor();
+        assert.deepEqual(await findings(page), [], `${address} ${JSON.stringify(options)}`);
+        await page.context().close();
+      }
     }
   });
 
@@ -221,10 +240,11 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     assert.equal((await nextTask(its.parley, agent, { domains: ['lost'] })).status, 200);
     const context = await browser.context(t);
     await context.route('**/v1/roundtable/agents?*', async (route) => { // an agent is lost after three minutes
+      if (route.request().url().includes('follow=true')) return route.fulfill({ status: 400 });
       const response = await route.fetch();
       const json = await response.json();
       for (const one of json.items) if (one.agent === agent) one.state = 'lost';
-      await route.fulfill({ response, json });
+      return route.fulfill({ response, json });
     });
     const page = await openPage(context, its.parley, 'work');
     await rowOf(page, /lost.case claimed bors lost/).waitFor();
@@ -254,6 +274,24 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     assertNoFaults(page);
   });
 
+  it('shortens what is long until all of it is asked for, whether it could be read or not', async (t) => {
+    const long = 'long '.repeat(20_000), thread = session();
+    assertAccepted(await send(its.parley, { ...safe(thread), content: long }));
+    await post(its.parley, '/v1/vlp/messages', `{"content":"${long}`);
+    for (const [address, open] of [
+      [`live?since=all&thread=${thread}`, (page) => page.getByRole('row').nth(1).click()],
+      ['decide?refused=GW-001', (page) => page.locator('summary', { hasText: 'GW-001' }).click()],
+    ]) {
+      const page = await browser.open(t, its.parley, address);
+      await open(page);
+      const body = page.locator('main pre').last();
+      assert.ok((await body.textContent()).length <= 64 * 1024 + 1, address);
+      await page.getByRole('button', { name: 'Show all' }).click();
+      await until('all of it is shown', async () => (await body.textContent()).length >= long.length);
+      assertNoFaults(page);
+    }
+  });
+
   it('Stories shows a conversation from its beginning', async (t) => {
     const { reviewed } = await filledOnce();
     const page = await browser.open(t, its.parley, 'stories?protocol=vlp');
@@ -275,7 +313,10 @@ describe('Stories, with an index', { ...inBrowser }, () => {
     const page = await browser.open(t, its.parley, 'stories?protocol=brenner');
     await page.getByRole('button', { name: thread }).click();
     await page.getByText('brenner.delta').waitFor();
-    await page.getByRole('region', { name: 'Artifact' }).getByText('Epigenetic memory').waitFor();
+    const artifact = page.getByRole('region', { name: 'Artifact' });
+    await artifact.getByRole('heading', { name: 'H1: Epigenetic memory' }).waitFor();
+    await artifact.getByText('Claim: Cells inherit the state of their chromatin').waitFor();
+    assert.deepEqual(await findings(page), []);
     assertNoFaults(page);
   });
 
@@ -327,57 +368,6 @@ describe('Stories, with an index', { ...inBrowser }, () => {
     await page.getByRole('link', { name: thread }).first().click();
     await page.getByText('Follow it live').waitFor();
     assertNoFaults(page);
-  });
-});
-
-describe('the console, by keyboard alone', { ...inBrowser }, () => {
-  const its = useParley();
-  const browser = useBrowser();
-
-  // Moves the focus until it is on what has this role and name.
-  async function tabTo(page, role, name) {
-    for (let i = 0; i < 60; i++) {
-      await page.keyboard.press('Tab');
-      const isThere = await page.getByRole(role, { name, exact: true }).first().evaluate((node) => node === document.activeElement).catch(() => false);
-      if (isThere) return;
-    }
-    assert.fail(`${role} ${name} is not reached by Tab`);
-  }
-
-  it('walks the messages, and closes the details', async (t) => {
-    assertAccepted(await send(its.parley, claim({ sender: 'first' })));
-    assertAccepted(await send(its.parley, claim({ sender: 'second' })));
-    const page = await browser.open(t, its.parley, 'live?since=all');
-    await rowOf(page, /second/).waitFor();
-    await tabTo(page, 'grid', 'Messages');
-    await page.keyboard.press('ArrowDown');
-    await page.keyboard.press('ArrowDown');
-    await page.getByRole('region', { name: 'Details' }).getByText('/vlp/first').waitFor();
-    await page.keyboard.press('Escape');
-    await page.getByRole('region', { name: 'Details' }).waitFor({ state: 'detached' });
-  });
-
-  it('releases a halt', async (t) => {
-    const halted = session();
-    assertAccepted(await send(its.parley, block(halted)));
-    const page = await browser.open(t, its.parley, 'decide');
-    await page.getByText(`Session ${halted}`).waitFor();
-    await tabTo(page, 'button', 'Release');
-    await page.keyboard.press('Enter');
-    await page.getByRole('dialog').waitFor();
-    await page.keyboard.type('looked at it');
-    await page.keyboard.press('Tab');
-    await page.keyboard.type('Grace');
-    await page.keyboard.press('Enter');
-    await page.getByText('Nothing is halted.').waitFor();
-  });
-
-  it('sends a message', async (t) => {
-    const page = await browser.open(t, its.parley, 'try?protocol=vlp');
-    await page.getByText('Valid', { exact: true }).waitFor();
-    await tabTo(page, 'button', 'Send it');
-    await page.keyboard.press('Enter');
-    await page.getByText('Stored in VLP as number').waitFor();
   });
 });
 
@@ -453,7 +443,7 @@ describe('a connection', { ...inBrowser }, () => {
     for (const page of pages) await rowOf(page, sent.id).waitFor();
   });
 
-  it('asks for a token, keeps it out of addresses, and asks again when it has expired', async (t) => {
+  it('asks for a token, keeps it out of addresses, and asks again when it is forgotten', async (t) => {
     const file = join(temporaryFolder(), 'tokens.json');
     const token = await createToken(file, 'ada', 'send:*,read:*,metrics');
     const server = await parleyFor(t, { args: ['--tokens', file] });
@@ -478,6 +468,24 @@ describe('a connection', { ...inBrowser }, () => {
 describe('a token', { ...inBrowser }, () => {
   const browser = useBrowser();
   const has = async (locator) => (await locator.count()) > 0;
+
+  it('that expires while Live reads is asked for again, and Live has what came meanwhile', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const [short, long] = [await createToken(file, 'ada', 'read:*', '--expires', '12s'), await createToken(file, 'bob', 'read:*,send:*')];
+    const server = await parleyFor(t, { args: ['--tokens', file] });
+    const page = await browser.open(t, server, 'live');
+    await answerDialog(page, { Token: short }, 'Use it');
+    await page.getByText('Live ·').waitFor();
+    const sent = [claim(), claim()];
+    assertAccepted(await send(server, sent[0], bearer(long)));
+    await rowOf(page, sent[0].id).waitFor();
+    await page.getByRole('dialog').getByText('expired').waitFor();
+    assertAccepted(await send(server, sent[1], bearer(long)));
+    await answerDialog(page, { Token: long }, 'Use it');
+    for (const { id } of sent) await rowOf(page, id).waitFor();
+    assertNoFaults(page);
+  });
+
   // What it is offered: pages, the protocols of Try it, and actions.
   for (const [scopes, offers] of [
     ['read:vlp', { Live: true, 'Try it': false, Decide: true, Release: false, Approve: false, 'Refused messages': false }],
@@ -552,23 +560,34 @@ describe(`${A_SECOND} messages a second for ${SECONDS} s`, { ...inBrowser }, () 
     };
     let count = await pour(2);
     const before = await heap();
-    const pouring = pour(SECONDS);
-    const times = [];
-    for (let i = 0; i < 10; i++) {
-      times.push(await page.evaluate(async () => {
-        const button = document.querySelector('[aria-pressed]');
+    // From the input to the frame that shows its outcome.
+    await page.evaluate(() => {
+      globalThis.clicks = [];
+      const button = document.querySelector('[aria-pressed]');
+      button.addEventListener('click', async ({ timeStamp }) => {
         const was = button.getAttribute('aria-pressed');
-        const start = performance.now();
-        button.click();
         while (button.getAttribute('aria-pressed') === was) await new Promise(requestAnimationFrame);
-        return performance.now() - start;
-      }));
+        globalThis.clicks.push(performance.now() - timeStamp);
+      }, true);
+    });
+    const { x, y } = await page.getByRole('button', { name: 'Pause' }).boundingBox();
+    let isOver = false;
+    const pouring = pour(SECONDS).finally(() => (isOver = true));
+    while (!isOver) {
+      for (const next of ['Go on', 'Pause']) {
+        await page.mouse.click(x + 5, y + 5);
+        await page.getByRole('button', { name: next, exact: true }).waitFor();
+      }
+      await page.waitForTimeout(500);
     }
     count += await pouring;
+    const times = (await page.evaluate(() => globalThis.clicks)).sort((one, other) => one - other);
+    const slow = times[Math.floor(times.length * 0.75)]; // the machine may have other work at times
     await page.getByText(`of ${count.toLocaleString('en-US')} messages`).waitFor();
     const growth = (await heap()) - before;
-    t.diagnostic(`${count} messages; heap ${before} bytes, ${growth} more after them; clicks ${times.map(Math.round).join(' ')} ms`);
+    t.diagnostic(`${count} messages; heap ${before} bytes, ${growth} more after them; ${times.length} clicks, one in four above ${Math.round(slow)} ms, the slowest ${Math.round(times.at(-1))} ms`);
     assert.ok(growth < HEAP_BYTES, `${growth} bytes more`);
+    assert.ok(slow < CLICK_MS, times.join(' '));
     assertNoFaults(page);
   });
 });

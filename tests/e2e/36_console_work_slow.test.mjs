@@ -1,22 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console's Work: its tasks are followed by one response, which goes on after a lost connection, and
-// asked for where that cannot be; and what waits for an acknowledgement.
+// The console's lists: they are followed, which goes on after a lost connection, and asked for where that
+// cannot be; how many streams the windows of a browser have; and what waits for an acknowledgement.
 
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { assertNoFaults, findings, inBrowser, openPage, useBrowser } from './lib/console.mjs';
-import { get, post } from './lib/http.mjs';
+import { block, release, session } from './lib/halts.mjs';
+import { get, post, send } from './lib/http.mjs';
 import { startNats } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
-import { sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
-import { assertAccepted } from './lib/vlp.mjs';
+import { heartbeat, sendTask, taskClaimed, taskRequest, taskResult } from './lib/roundtable.mjs';
+import { assertAccepted, claim } from './lib/vlp.mjs';
 
 const TASKS = '/v1/roundtable/tasks';
 const FOLLOWED = 'Kept current', ASKED = 'Asked for every 3 s';
 
 const rowOf = (page, text) => page.getByRole('row', { name: text });
+const inTasks = (page, text) => page.locator('[aria-labelledby=tasks]').getByText(text);
+const inAgents = (page, text) => page.locator('[aria-labelledby=agents-roundtable]').getByText(text);
+
 async function requested(server, name) {
   const task = taskRequest(name);
   assertAccepted(await sendTask(server, task));
@@ -42,7 +46,7 @@ describe('Work', { concurrency: false, ...inBrowser }, () => {
     const page = await openPage(await browser.context(t), its.parley);
     const asked = watch(page);
     await page.getByRole('link', { name: 'Work', exact: true }).first().click();
-    await page.getByText(FOLLOWED).waitFor();
+    await inTasks(page, FOLLOWED).waitFor();
     assertAccepted(await sendTask(its.parley, taskClaimed(first.id, { from: 'galahad' })));
     await rowOf(page, /follow.first claimed galahad/).waitFor();
     await requested(its.parley, 'follow.second');
@@ -61,7 +65,7 @@ describe('Work', { concurrency: false, ...inBrowser }, () => {
     const task = await requested(its.parley, 'filtered.one');
     const page = await browser.open(t, its.parley, 'work?domain=filtered&state=requested');
     await rowOf(page, /filtered.one/).waitFor();
-    await page.getByText(FOLLOWED).waitFor();
+    await inTasks(page, FOLLOWED).waitFor();
     assertAccepted(await sendTask(its.parley, taskClaimed(task.id, { from: 'bors' })));
     await rowOf(page, /filtered.one/).waitFor({ state: 'detached' });
     await page.getByText('No task matches.').waitFor();
@@ -81,12 +85,12 @@ describe('Work', { concurrency: false, ...inBrowser }, () => {
       const context = await browser.context(t);
       await context.route(`**${TASKS}?*follow=true*`, answer);
       const page = await openPage(context, its.parley, 'work?domain=fallback');
-      await page.getByText(ASKED).waitFor();
+      await inTasks(page, ASKED).waitFor();
       const task = await requested(its.parley, 'fallback.one');
       await rowOf(page, new RegExp('fallback.one requested')).first().waitFor();
       assertAccepted(await sendTask(its.parley, taskClaimed(task.id, { from: 'bors' })));
       await rowOf(page, /fallback.one claimed bors/).first().waitFor();
-      assert.equal(await page.getByText(FOLLOWED).count(), 0);
+      assert.equal(await inTasks(page, FOLLOWED).count(), 0);
       assertNoFaults(page);
     });
   }
@@ -96,8 +100,100 @@ describe('Work', { concurrency: false, ...inBrowser }, () => {
     let refusals = 0;
     await context.route(`**${TASKS}?*follow=true*`, (route) => (refusals++ < 2 ? problem(429, 'too-many-streams')(route) : route.continue()));
     const page = await openPage(context, its.parley, 'work');
-    await page.getByText(FOLLOWED).waitFor();
+    await inTasks(page, FOLLOWED).waitFor();
     assert.ok(refusals > 2);
+    assertNoFaults(page);
+  });
+});
+
+describe('Work and Decide', { concurrency: false, ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+
+  it('follow agents and halts, and show each change without asking again', async (t) => {
+    const context = await browser.context(t);
+    const page = await openPage(context, its.parley, 'work');
+    await inAgents(page, FOLLOWED).waitFor();
+    const asked = [];
+    page.on('request', (request) => asked.push(new URL(request.url()).pathname));
+    assertAccepted(await sendTask(its.parley, heartbeat('tristan', { payload: { status: 'idle', version: '7.1' } })));
+    await rowOf(page, /^tristan alive .* 7\.1/).waitFor();
+    await page.waitForTimeout(4000); // in which it would have asked
+    assert.deepEqual(asked.filter((path) => path.endsWith('/agents')), []);
+    await page.goto(`${its.parley.url}/#decide`);
+    await page.getByText('Nothing is halted.').waitFor();
+    await page.locator('[aria-labelledby=halts]').getByText(FOLLOWED).waitFor();
+    asked.length = 0;
+    const halted = [session(), session()];
+    for (const one of halted) assertAccepted(await send(its.parley, block(one)));
+    for (const one of halted) await page.getByText(`Session ${one}`).waitFor();
+    const newest = await page.locator('[aria-labelledby=halts] li strong').first().textContent();
+    assert.equal(newest, `Session ${halted[1]}`);
+    await release(its.parley, halted[0]);
+    await page.getByText(`Session ${halted[0]}`).waitFor({ state: 'detached' });
+    await page.getByText(`Session ${halted[1]}`).waitFor();
+    assert.deepEqual(asked.filter((path) => path.endsWith('/halts')), []);
+    assertNoFaults(page);
+  });
+
+  it('show on a phone who holds a task since when, without scrolling sideways', async (t) => {
+    const { id } = await requested(its.parley, 'phone.one');
+    assertAccepted(await sendTask(its.parley, taskClaimed(id, { from: 'galahad' })));
+    const page = await browser.open(t, its.parley, 'work?domain=phone', { width: 390, height: 844 });
+    const row = rowOf(page, /phone.one.* claimed.* galahad/);
+    const since = row.getByRole('cell').nth(4);
+    await since.getByText(/\d\d:\d\d:\d\d/).waitFor();
+    assert.equal(await since.getAttribute('data-name'), 'Held since');
+    for (const cell of await row.getByRole('cell').all()) {
+      const { x, width } = (await cell.boundingBox()) ?? { x: 0, width: 0 }; // what is empty is not shown
+      assert.ok(x >= 0 && x + width <= 390, `a cell is at ${x}, ${width} wide`);
+    }
+    assert.equal(await page.locator('.scroll').evaluateAll((all) => all.filter((one) => one.scrollWidth > one.clientWidth).length), 0);
+    assert.deepEqual(await findings(page), []);
+    assertNoFaults(page);
+  });
+});
+
+describe('eight windows of one browser', { concurrency: false, ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+  const LIVE = 'Live ·', QUEUED = 'Waiting until another window';
+
+  it('have five streams at most, so that a request is always answered, and Live comes before lists', async (t) => {
+    const context = await browser.context(t);
+    const pages = [];
+    const open = async (address) => pages[pages.push(await openPage(context, its.parley, address)) - 1];
+    await inTasks(await open('work'), FOLLOWED).waitFor();
+    const lives = [];
+    for (let i = 0; i < 5; i++) await (lives[i] = await open('live')).getByText(LIVE).waitFor();
+    await inTasks(pages[0], ASKED).waitFor(); // Live has taken its place
+    const other = await open('work');
+    await inTasks(other, ASKED).waitFor();
+    const last = await open('live');
+    await last.getByText(QUEUED).waitFor();
+    const sent = claim({ sender: 'eighth' });
+    assertAccepted(await send(its.parley, sent));
+    for (const page of lives) await rowOf(page, sent.id).waitFor();
+    for (const page of pages) assert.equal(await page.evaluate(() => fetch('/v1/whoami').then(({ status }) => status)), 200);
+    await lives[0].close();
+    await rowOf(last, sent.id).waitFor();
+    for (const page of [...lives.slice(1), other]) await page.close(); // either window of Work could have the places
+    await inTasks(pages[0], FOLLOWED).waitFor();
+    for (const page of [pages[0], last]) assertNoFaults(page);
+  });
+
+  it('follow one list each where the browser has no Web Locks', async (t) => {
+    const context = await browser.context(t);
+    await context.addInitScript(() => Object.defineProperty(navigator, 'locks', { value: undefined }));
+    const page = await openPage(context, its.parley, 'work');
+    await page.getByText(FOLLOWED).waitFor();
+    await page.waitForTimeout(2000);
+    assert.equal(await page.getByText(FOLLOWED).count(), 1);
+    assert.ok((await page.getByText(ASKED).count()) >= 1);
+    await page.goto(`${its.parley.url}/#live`);
+    await page.getByText(LIVE).waitFor();
+    await page.goto(`${its.parley.url}/#decide`);
+    await page.locator('[aria-labelledby=halts]').getByText(FOLLOWED).waitFor();
     assertNoFaults(page);
   });
 });
@@ -113,14 +209,14 @@ describe('Work, whose connection is lost', { ...inBrowser }, () => {
     const task = await requested(other, 'lost.one');
     const page = await browser.open(t, shown, 'work');
     await rowOf(page, /lost.one requested/).waitFor();
-    await page.getByText(FOLLOWED).waitFor();
+    await inTasks(page, FOLLOWED).waitFor();
     const { port } = shown;
     await shown.stop();
-    await page.getByText(ASKED).waitFor();
+    await inTasks(page, ASKED).waitFor();
     assertAccepted(await sendTask(other, taskClaimed(task.id, { from: 'bors' })));
     await requested(other, 'lost.two');
     shown = await parleyFor(t, { nats: nats.url, listen: `127.0.0.1:${port}` });
-    await page.getByText(FOLLOWED).waitFor();
+    await inTasks(page, FOLLOWED).waitFor();
     await rowOf(page, /lost.one claimed bors/).waitFor();
     await rowOf(page, /lost.two requested/).waitFor();
     // A hidden tab has no connection, and goes on from its token.
@@ -149,9 +245,9 @@ describe('Work, with an index', { ...inBrowser }, () => {
     await until('the index has it', async () => (await get(its.parley, '/v1/brenner/acks?open=true')).json.items?.length === 2);
     for (const options of [{}, { width: 390, height: 844, scheme: 'dark' }]) {
       const page = await browser.open(t, its.parley, 'work', options);
-      await rowOf(page, /^Bob question urgent Ann .* QUESTION: Why is it warm/).waitFor();
+      await rowOf(page, /Bob .*question urgent .*Ann .* QUESTION: Why is it warm/).waitFor();
       assert.deepEqual(await findings(page), []);
-      await rowOf(page, /^Cleo question/).getByRole('link').click();
+      await rowOf(page, /Cleo .*question/).getByRole('link').click();
       await page.getByRole('heading', { name: 'Stories', level: 1 }).waitFor();
       await page.getByText('1 messages of').waitFor();
       assertNoFaults(page);

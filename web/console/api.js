@@ -52,7 +52,27 @@ export async function json(path, options) {
 
 export const post = (path, value, options) => json(path, { method: 'POST', body: JSON.stringify(value), ...options });
 
-// Calls `take` with each array of values that arrives as NDJSON.
+// How many characters a value had as its line of NDJSON: a member that nothing lists or writes.
+export const SIZE = Symbol('size');
+
+function valueOf(line) {
+  const value = JSON.parse(line);
+  value[SIZE] = line.length;
+  return value;
+}
+
+// The verdict on a message, also where it breaks a rule before it can be read.
+export async function verdictOn(protocol, body, type, { options = {}, signal } = {}) {
+  try {
+    return await json(`/v1/${protocol}/validate${query(options)}`, { method: 'POST', body, type, signal });
+  } catch (error) {
+    const violations = error instanceof Problem && error.body.violations;
+    if (!violations) throw error;
+    return { valid: false, violations };
+  }
+}
+
+// Calls `take` with each array of values, which are objects, that arrives as NDJSON.
 export async function readLines(response, take, mayRead = async () => {}) {
   const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = '';
@@ -62,7 +82,7 @@ export async function readLines(response, take, mayRead = async () => {}) {
     if (done) return;
     const lines = (rest + value).split('\n');
     rest = lines.pop();
-    const values = lines.filter(Boolean).map((line) => JSON.parse(line));
+    const values = lines.filter(Boolean).map(valueOf);
     if (values.length) take(values);
   }
 }

@@ -2,12 +2,15 @@
 // Decide: what waits for people. Halts are released, reviews decided, refusals looked at.
 
 import { html, useEffect, useState } from './htm-preact.js';
-import { ask, getProtocols, json, post, query } from './api.js';
-import { Chip, Failure, goTo, Json, Prose, Question, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
+import { ask, getProtocols, json, post, query, verdictOn } from './api.js';
+import { HowCurrent, useList } from './follow.js';
+import { Chip, Failure, goTo, Json, Prose, Question, Table, Text, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
 const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
-const WORDS_MAX = 1000, REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
+const WORDS_MAX = 1000, HALTS_MAX = 1000, REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
+// The newest first.
+const HALTS = { max: HALTS_MAX, every: EVERY_MS, idOf: ({ key }) => key, order: (a, b) => (b.at ?? '').localeCompare(a.at ?? '') || a.key.localeCompare(b.key) };
 const NAME = 'parley-name';
 
 // The name under which this person decides is kept for the next decision.
@@ -16,15 +19,16 @@ const keepName = (name) => sessionStorage.setItem(NAME, name);
 
 function Halts({ protocol, may }) {
   const path = protocol.links.halts;
-  const { value, error, reload } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
+  const { items: known, hasMore, isFollowed, error, reload } = useList(path, {}, HALTS);
   const [question, ask] = useState(null);
   const [done, tell] = useState(null);
-  const items = value?.items ?? [];
+  const items = known ?? [];
   return html`<section aria-labelledby="halts"><h2 id="halts">Halted conversations</h2>
     <${Failure} error=${error} />
     ${done && html`<p class="success" role="status">Released ${done.of}.${done.notice && html` <a href=${`#live${query({ protocol: protocol.name, text: done.notice.id })}`}>Its notice</a>`}</p>`}
-    ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing is halted.' : 'Loading …'}</p>`}
-    <ul class="cards">${items.map((halt) => html`<li key=${halt.id + halt.session}>
+    ${known && html`<p class="status"><${HowCurrent} isFollowed=${isFollowed} every=${EVERY_MS} /> · ${items.length}${hasMore ? ' and more' : ''} halted</p>`}
+    ${items.length === 0 && !error && html`<p class="empty">${known ? 'Nothing is halted.' : 'Loading …'}</p>`}
+    <ul class="cards">${items.map((halt) => html`<li key=${halt.key}>
       <p><strong>${halt.session !== undefined ? `Session ${halt.session || '(empty)'}` : `All of ${halt.sender}`}</strong>
         ${halt.invalid && html` <${Chip} kind="error">refused as invalid<//>`}</p>
       <p>${halt.why}</p>
@@ -60,6 +64,7 @@ function Reviews({ protocol, may }) {
     <${Failure} error=${error} />
     ${done && html`<p class="success" role="status">${done}</p>`}
     ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for a review.' : 'Loading …'}</p>`}
+    ${value?.next && html`<p class="status">These are the ${items.length} that have waited longest; there may be more.</p>`}
     <ul class="cards">${items.map((item) => html`<li key=${item.message}>
       <p><strong>${nameOf(item)}</strong> <span class="quiet">${item.event.type}, <${When} time=${item.at} /></span></p>
       <p>${wordsOf(item.event.data)}</p>
@@ -106,10 +111,10 @@ function Lately({ protocol, mayHalts }) {
   return html`<details onToggle=${({ target }) => setOpen(target.open)}><summary><strong>Decided lately</strong>: who released, approved and rejected what</summary>
     <${Failure} error=${error} />
     ${value?.length === 0 && html`<p class="empty">Nothing was decided in the last days.</p>`}
-    ${value?.length > 0 && html`<div class="scroll" tabindex="0"><table><thead><tr><th>When</th><th>Decision</th><th>What</th><th>By</th><th>Reason</th></tr></thead>
-      <tbody>${value.map((one) => html`<tr><td><${When} time=${one.at} /></td><td>${one.what}</td>
-        <td>${typeof one.thread === 'string' && one.thread ? html`<a href=${`#live${query({ protocol: protocol.name, thread: one.thread, since: 'all' })}`}>${one.of}</a>` : one.of}</td>
-        <td>${one.by}${one.principal && html` <span class="quiet">(token ${one.principal})</span>`}</td><td class="wraps">${one.reason}</td></tr>`)}</tbody></table></div>`}
+    ${value?.length > 0 && html`<${Table} head=${['When', 'Decision', 'What', 'By', 'Reason']} wraps="Reason" rows=${value.map((one) => ({ cells: [
+      html`<${When} time=${one.at} />`, one.what,
+      typeof one.thread === 'string' && one.thread ? html`<a href=${`#live${query({ protocol: protocol.name, thread: one.thread, since: 'all' })}`}>${one.of}</a>` : one.of,
+      html`${one.by}${one.principal && html` <span class="quiet">(token ${one.principal})</span>`}`, one.reason] }))} />`}
   </details>`;
 }
 
@@ -130,16 +135,18 @@ function Reasons({ event }) {
     ${one.path && html` <code>${one.path}</code>`}</p><p><${Prose} text=${one.message} /></p><p class="quiet"><${Prose} text=${one.hint} /></p></li>`)}</ul>`;
 }
 
+// What was sent: of a message that is not shown as JSON its bytes.
+const bodyOf = ({ data, data_base64: base64 }) => (data !== undefined ? JSON.stringify(data) : Uint8Array.from(atob(base64), (letter) => letter.charCodeAt(0)));
+
 function Refused({ event, protocols }) {
   const protocol = event.subject.split('.').at(-1);
   const [isOpen, setOpen] = useState(false);
   const [again, setAgain] = useState(null);
-  const links = protocols.find(({ name }) => name === protocol)?.links;
-  const check = () => json(links.validate, { method: 'POST', body: JSON.stringify(event.data) }).then(
-    (verdict) => setAgain({ verdict }), (error) => setAgain({ error }));
+  const isKnown = protocols.some(({ name }) => name === protocol);
+  const check = () => verdictOn(protocol, bodyOf(event), event.datacontenttype).then((verdict) => setAgain({ verdict }), (error) => setAgain({ error }));
   const body = isOpen && html`<${Reasons} event=${event} />
-    ${event.data !== undefined ? html`<${Json} value=${event.data} />` : html`<pre tabindex="0">${event.data_base64}</pre>`}
-    ${links && event.data !== undefined && !event.problem && html`<div class="actions"><button type="button" onClick=${check}>Check again</button>
+    ${event.data !== undefined ? html`<${Json} value=${event.data} />` : html`<${Text} text=${event.data_base64} />`}
+    ${isKnown && !event.problem && html`<div class="actions"><button type="button" onClick=${check}>Check again</button>
       ${again?.verdict && html`<span role="status" class=${again.verdict.valid ? 'valid' : 'late'}>${again.verdict.valid ? 'It is valid now' : 'It is still not valid'}</span>`}</div>
       <${Failure} error=${again?.error} />`}`;
   return html`<details onToggle=${({ target }) => setOpen(target.open)}><summary><${When} time=${event.time} /> <${Chip}>${protocol}<//> ${event.rules ?? event.problem}

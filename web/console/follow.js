@@ -3,7 +3,7 @@
 // and otherwise asked for again and again. It is asked for first, too: one with more items than a page
 // shows would be sent whole, and is not followed.
 
-import { useEffect, useRef, useState } from './htm-preact.js';
+import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { json, query } from './api.js';
 import { useToken } from './parts.js';
 import { Stream } from './stream.js';
@@ -20,8 +20,9 @@ class List {
   #isCurrent = false; // #items is the list
   #isRefused = false; // it cannot be followed here
 
-  // `max`: how many items are shown; `every`: how often it is asked for, in ms; `order`: compares two
-  // items, as the server sorts its list. `onChange` gets {items, hasMore, isFollowed} or {error}.
+  // `max`: how many items are shown; `asked`: options of the list when it is not followed; `every`: how
+  // often it is asked for then, in ms; `idOf`: how an item is known; `order`: compares two items, as they
+  // are shown. `onChange` gets {items, hasMore, isFollowed} or {error}.
   constructor(path, filters, options, onChange) {
     this.#path = path;
     this.#filters = Object.fromEntries(Object.entries(filters).filter(([, value]) => value));
@@ -45,10 +46,11 @@ class List {
     if (this.#isCurrent) return;
     const { signal } = this.#abort;
     try {
-      const { items, more } = await json(this.#path + query({ ...this.#filters, limit: this.#options.max }), { signal });
+      const { items, more, next } = await json(this.#path + query({ ...this.#filters, ...this.#options.asked }), { signal });
       if (signal.aborted || this.#isCurrent) return;
-      this.#onChange({ items, hasMore: Boolean(more), isFollowed: false });
-      if (!more && !this.#stream && !this.#isRefused) this.#follow();
+      const hasMore = Boolean(more || next);
+      this.#onChange({ items: items.sort(this.#options.order), hasMore, isFollowed: false });
+      if (!hasMore && items.length <= this.#options.max && !this.#stream && !this.#isRefused) this.#follow();
     } catch (error) {
       if (!signal.aborted && !this.#isCurrent) this.#onChange({ error });
     }
@@ -58,6 +60,7 @@ class List {
     let isKnown = false; // the server knows what it is to follow a list
     this.#items.clear();
     const stream = (this.#stream = new Stream(this.#path, { ...this.#filters, follow: 'true' }, {
+      isList: true,
       onEvents: (events) => {
         isKnown ||= events[0].type === 'parley.open';
         if (!isKnown) return this.#refuse();
@@ -77,7 +80,7 @@ class List {
   }
 
   #take({ type, data }) {
-    if (type === 'parley.item') this.#items.set(data.id, data);
+    if (type === 'parley.item') this.#items.set(this.#options.idOf(data), data);
     else if (type === 'parley.left') this.#items.delete(data.id);
     else if (type === 'parley.current') this.#isCurrent = true;
     else if (type === 'parley.reset') {
@@ -86,7 +89,6 @@ class List {
     }
   }
 
-  // The newest first, as the server lists them.
   #tell() {
     const items = [...this.#items.values()].sort(this.#options.order);
     this.#onChange({ items, hasMore: false, isFollowed: true });
@@ -106,13 +108,14 @@ class List {
   }
 }
 
-// The list at `path` with these filters: {items, hasMore, isFollowed, error, reload}. It draws once a
-// frame, whatever comes.
+// The list at `path` with these filters: {items, hasMore, isFollowed, error, reload}; none without a path.
+// It draws once a frame, whatever comes.
 export function useList(path, filters, options) {
   const [shown, show] = useState({});
   const list = useRef();
   const key = JSON.stringify([path, filters, useToken()]);
   useEffect(() => {
+    if (!path) return undefined;
     let frame = 0, next;
     list.current = new List(path, filters, options, (value) => {
       next = value.error ? { ...next, isFollowed: false, error: value.error } : value;
@@ -127,5 +130,9 @@ export function useList(path, filters, options) {
       cancelAnimationFrame(frame);
     };
   }, [key]);
-  return { ...shown, reload: () => list.current.ask() };
+  return { ...shown, reload: () => list.current?.ask() };
 }
+
+// How current a list is.
+export const HowCurrent = ({ isFollowed, every }) => html`<span class="quiet"><span class=${`dot ${isFollowed ? 'open' : ''}`}></span>
+  ${' '}${isFollowed ? 'Kept current' : `Asked for every ${every / 1000} s`}</span>`;

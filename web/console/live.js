@@ -3,28 +3,20 @@
 
 import { html, useEffect, useRef, useState } from './htm-preact.js';
 import { getProtocols } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, useToken, When, wholeTime, Words } from './parts.js';
+import { Chip, Choice, Failure, Json, says, senderOf, Text, textOf, useAnswer, useMay, useQuery, useToken, When, wholeTime, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
-const ROWS = 2000, ROW_HEIGHT = 32;
+const ROWS = 2000, ROW_HEIGHT = 32, NARROW_ROW_HEIGHT = 56;
+const narrow = matchMedia('(max-width: 40rem)'); // in which a row has two lines; console.css says the same
 
 const OWN = /^parley\./;
 // When it arrived here. `time` is what its sender says; parley's own events have no other.
 const arrivedAt = ({ recordedtime, time }) => recordedtime ?? time;
-const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
-// What a message says, without the members that its row has already.
-function says(event) {
-  if (!event.data || typeof event.data !== 'object') return text(event);
-  const { id, protocol, version, type, sender, from, timestamp, lane, content, body_md: body, ...rest } = event.data;
-  const words = typeof (content ?? body) === 'string' ? content ?? body : JSON.stringify(content ? { content, ...rest } : rest);
-  return `${words.slice(0, 200)} ${event.id}`;
-}
-const text = (event) => event.data_base64 ?? JSON.stringify(event.data ?? event.reason ?? event);
 
 // Whether an event is one of those that are shown.
 function isShown(event, words) {
   if (event.type === 'parley.open' || event.type === 'parley.keepalive') return false;
-  return !words || `${event.id} ${event.subject} ${text(event)}`.toLowerCase().includes(words.toLowerCase());
+  return !words || `${event.id} ${event.subject} ${textOf(event)}`.toLowerCase().includes(words.toLowerCase());
 }
 
 function streamOf({ protocol, type, sender, lane, thread, since }) {
@@ -70,15 +62,16 @@ function useEvents(filters, isPaused) {
 }
 
 const STATES = {
-  connecting: 'Connecting …', open: 'Live', waiting: 'The connection is lost; trying again …',
+  connecting: 'Connecting …', queued: 'Waiting until another window with a stream is closed or hidden: a browser has few connections to one server',
+  open: 'Live', waiting: 'The connection is lost; trying again …',
   hidden: 'Closed while the tab is hidden', failed: 'Not connected',
 };
 
-function Row({ event, index, isSelected, onSelect }) {
+function Row({ event, index, height, isSelected, onSelect }) {
   const [protocol, ...type] = event.type.split('.');
   const isOwn = OWN.test(event.type);
   return html`<div class=${`row ${isSelected ? 'selected' : ''} ${isOwn ? 'own' : ''}`} role="row" id=${`row-${index}`} aria-rowindex=${index + 2}
-      aria-selected=${isSelected} style=${{ top: `${index * ROW_HEIGHT}px` }} onClick=${() => onSelect(event)}>
+      aria-selected=${isSelected} style=${{ top: `${index * height}px` }} onClick=${() => onSelect(event)}>
     <span role="gridcell"><${When} time=${arrivedAt(event)} /></span>
     <span role="gridcell"><${Chip} kind=${`of-${protocol}`}>${protocol}<//></span>
     <span role="gridcell" class="strong">${type.join('.')}</span>
@@ -91,14 +84,15 @@ function Row({ event, index, isSelected, onSelect }) {
 function Rows({ items, selected, onSelect }) {
   const box = useRef();
   const [view, setView] = useState({ top: 0, height: 600 });
+  const row = narrow.matches ? NARROW_ROW_HEIGHT : ROW_HEIGHT; // a change of it is a resize
   const look = () => box.current && setView({ top: box.current.scrollTop, height: box.current.clientHeight });
   useEffect(() => {
     look();
     addEventListener('resize', look);
     return () => removeEventListener('resize', look);
   }, []);
-  const first = Math.max(0, Math.floor(view.top / ROW_HEIGHT) - 5);
-  const last = Math.min(items.length, Math.ceil((view.top + view.height) / ROW_HEIGHT) + 5);
+  const first = Math.max(0, Math.floor(view.top / row) - 5);
+  const last = Math.min(items.length, Math.ceil((view.top + view.height) / row) + 5);
   const at = items.indexOf(selected);
   const move = (event) => {
     const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 15, PageUp: -15 }[event.key];
@@ -108,10 +102,10 @@ function Rows({ items, selected, onSelect }) {
     const next = Math.min(items.length - 1, Math.max(0, at + step));
     if (!items[next]) return;
     onSelect(items[next]);
-    const top = next * ROW_HEIGHT;
+    const top = next * row;
     if (top < box.current.scrollTop) box.current.scrollTop = top;
-    if (top + ROW_HEIGHT > box.current.scrollTop + box.current.clientHeight - ROW_HEIGHT) {
-      box.current.scrollTop = top - box.current.clientHeight + 2 * ROW_HEIGHT;
+    if (top + row > box.current.scrollTop + box.current.clientHeight - row) {
+      box.current.scrollTop = top - box.current.clientHeight + 2 * row;
     }
   };
   return html`<div class="rows" role="grid" aria-label="Messages" aria-rowcount=${items.length + 1} tabindex="0" ref=${box}
@@ -119,8 +113,8 @@ function Rows({ items, selected, onSelect }) {
     <div class="row head" role="row" aria-rowindex="1">
       ${['Arrived', 'Protocol', 'Type', 'Sender', 'Message'].map((one) => html`<span role="columnheader">${one}</span>`)}
     </div>
-    <div class="all" role="rowgroup" style=${{ height: `${items.length * ROW_HEIGHT}px` }}>
-      ${items.slice(first, last).map((event, i) => html`<${Row} key=${event.resume + event.id} event=${event} index=${first + i}
+    <div class="all" role="rowgroup" style=${{ height: `${items.length * row}px` }}>
+      ${items.slice(first, last).map((event, i) => html`<${Row} key=${event.resume + event.id} event=${event} index=${first + i} height=${row}
         isSelected=${event === selected} onSelect=${onSelect} />`)}
     </div>
   </div>`;
@@ -134,7 +128,7 @@ function Details({ event, onClose }) {
     <dl><dt>arrived</dt><dd><time datetime=${arrived}>${wholeTime(arrived)}</time> <span class="quiet">${arrived}</span></dd>
       ${Object.entries(attributes).map(([name, value]) => html`<dt>${name}</dt><dd>${typeof value === 'string' ? value : JSON.stringify(value)}</dd>`)}</dl>
     <h3>Message</h3>
-    ${data_base64 !== undefined ? html`<pre tabindex="0">${data_base64}</pre>` : html`<${Json} value=${data} />`}
+    ${data_base64 !== undefined ? html`<${Text} key=${event.id} text=${data_base64} />` : html`<${Json} key=${event.id} value=${data} />`}
   </section>`;
 }
 
@@ -164,7 +158,7 @@ export default function Live() {
     </form>
     <p class="status" role="status">
       <span class=${`dot ${state}`}></span> ${isPaused ? 'Paused: nothing is lost, the server waits' : STATES[state]} ·
-      ${total > ROWS ? ` the newest ${items.length.toLocaleString()} of ${total.toLocaleString()} messages` : ` ${total.toLocaleString()} ${total === 1 ? 'message' : 'messages'}`}
+      ${total > items.length ? ` the newest ${items.length.toLocaleString()} of ${total.toLocaleString()} messages` : ` ${total.toLocaleString()} ${total === 1 ? 'message' : 'messages'}`}
     </p>
     <${Failure} error=${state === 'failed' ? error : null} />
     <div class="split">

@@ -52,11 +52,13 @@ function useFigures() {
       try {
         const samples = readMetrics(await (await ask('/metrics')).text());
         const now = Date.now() / 1000;
+        const protocols = new Map(sumsBy(samples, 'parley_messages_total', 'protocol'));
         const totals = OUTCOMES.map((outcome) => sum(samples, 'parley_messages_total', { outcome }));
         if (before) points.push([now, ...totals.map((total, i) => (total - before.totals[i]) / (now - before.now))]);
         if (points.length > POINTS) points.shift();
-        before = { now, totals };
-        if (!isOver) set({ samples, points: [...points] });
+        const rates = before && new Map([...protocols].map(([name, total]) => [name, (total - (before.protocols.get(name) ?? 0)) / (now - before.now)]));
+        before = { now, totals, protocols };
+        if (!isOver) set({ samples, rates, points: [...points] });
       } catch (error) {
         if (!isOver) set((last) => ({ ...last, error }));
       }
@@ -119,11 +121,13 @@ function Chart({ points }) {
 
 const Figure = ({ title, children, href }) => html`<div class="figure"><dt>${title}</dt><dd>${href ? html`<a href=${href}>${children}</a>` : children}</dd></div>`;
 
-function Bars({ title, rows, href, empty }) {
+const inRate = (rate) => rate.toFixed(rate < 10 ? 1 : 0);
+
+function Bars({ title, rows, rates, href, empty }) {
   const most = rows[0]?.[1] ?? 1;
   return html`<section aria-label=${title}><h2>${title}</h2>
     ${rows.length === 0 ? html`<p class="empty">${empty}</p>` : html`<ul class="bars">${rows.slice(0, 12).map(([name, value]) => html`<li>
-      <a href=${href(name)}>${name}</a><progress max=${most} value=${value} aria-label=${`${name}: ${value}`}></progress><span>${value.toLocaleString()}</span></li>`)}</ul>`}
+      <a href=${href(name)}>${name}</a><progress max=${most} value=${value} aria-label=${`${name}: ${value}`}></progress><span>${value.toLocaleString()}${rates && html` <span class="quiet">${inRate(rates.get(name) ?? 0)}/s</span>`}</span></li>`)}</ul>`}
   </section>`;
 }
 
@@ -143,7 +147,7 @@ function Start() {
 }
 
 export default function Overview() {
-  const { samples, points, error } = useFigures();
+  const { samples, rates, points, error } = useFigures();
   const { value: ready } = useAnswer(async () => (await fetch('/readyz', { headers: { Accept: 'application/json' } })).json(), [], EVERY_MS);
   const may = useMay();
   const halted = samples ? sum(samples, 'parley_halted_messages_total') : 0;
@@ -156,9 +160,9 @@ export default function Overview() {
     ${ready && html`<p class="status" role="status"><span class=${`dot ${ready.status === 'ready' ? 'open' : 'failed'}`}></span> ${ready.status}
       ${ready.checks?.map(({ name, status, version }) => html` <${Chip} kind=${status === 'ok' ? '' : 'error'}>${name}${version ? ` ${version}` : ''}: ${status}<//>`)}</p>`}
     ${samples && html`<dl class="figures">
-      <${Figure} title="Messages a second" href="#live">${rate.toFixed(rate < 10 ? 1 : 0)}<//>
+      <${Figure} title="Messages a second" href="#live">${inRate(rate)}<//>
       <${Figure} title="Accepted" href="#live?since=all">${sum(samples, 'parley_messages_total', { outcome: 'accepted' }).toLocaleString()}<//>
-      <${Figure} title="Not valid" href="#decide">${sum(samples, 'parley_messages_total', { outcome: 'invalid' }).toLocaleString()}<//>
+      <${Figure} title="Not valid" href=${may('admin') && '#decide'}>${sum(samples, 'parley_messages_total', { outcome: 'invalid' }).toLocaleString()}<//>
       <${Figure} title="Acknowledged within, 50 %">${ms(quantile(samples, 'parley_ack_duration_seconds', 0.5))}<//>
       <${Figure} title="Acknowledged within, 99 %">${ms(quantile(samples, 'parley_ack_duration_seconds', 0.99))}<//>
       <${Figure} title="Readers">${sum(samples, 'parley_stream_readers')}<//>
@@ -169,7 +173,7 @@ export default function Overview() {
     <h2>Messages a second, by outcome</h2>
     <${Chart} points=${points} />
     <div class="two">
-      <${Bars} title="All outcomes, by protocol" rows=${sumsBy(samples, 'parley_messages_total', 'protocol')} href=${(name) => `#live?protocol=${name}&since=all`} empty="No message has come yet." />
+      <${Bars} title="All outcomes, by protocol" rows=${sumsBy(samples, 'parley_messages_total', 'protocol')} rates=${rates} href=${(name) => `#live?protocol=${name}&since=all`} empty="No message has come yet." />
       <${Bars} title="Violations and halts, by rule" rows=${refusals.sort((a, b) => b[1] - a[1])} empty="No rule was broken."
         href=${(name) => (may('admin') ? `#decide?refused=${name}` : `#rules?text=${name}`)} />
     </div>`}

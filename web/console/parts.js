@@ -176,7 +176,8 @@ export function Copy({ text, label = 'Copy' }) {
 }
 
 // A question before something is done: what it will do, and the fields that it needs.
-// `fields`: [{name, label, value}]; `onAnswer` does it, and throws what went wrong.
+// `fields`: [{name, label, value}]; `onAnswer` does it, and throws what went wrong. It is closed before it
+// is removed, so that the focus returns to where it was.
 export function Question({ title, text, fields = [], action, onAnswer, onClose }) {
   const dialog = useRef();
   const [values, setValues] = useState(Object.fromEntries(fields.map(({ name, value }) => [name, value ?? ''])));
@@ -190,7 +191,7 @@ export function Question({ title, text, fields = [], action, onAnswer, onClose }
     setBusy(true);
     try {
       await onAnswer(values);
-      onClose();
+      dialog.current?.close();
     } catch (failure) {
       setError(failure);
       setBusy(false);
@@ -206,7 +207,7 @@ export function Question({ title, text, fields = [], action, onAnswer, onClose }
           onInput=${(event) => setValues({ ...values, [name]: event.target.value })} /><//>`)}
       <${Failure} error=${error} />
       <div class="actions">
-        <button type="button" onClick=${onClose}>Cancel</button>
+        <button type="button" onClick=${() => dialog.current.close()}>Cancel</button>
         <button type="submit" class="main" disabled=${isBusy}>${action}</button>
       </div>
     </form>
@@ -236,19 +237,56 @@ function JsonValue({ value, path, onPath }) {
   })}</span>${close}</span>`;
 }
 
-// A value with the JSON Pointer of what is under the pointer. A long one is shortened until asked.
+// A text, shortened until asked if it is long. `children` is how the whole one is shown, if not as it is.
+export function Text({ text, children }) {
+  const [isWhole, setWhole] = useState(false);
+  if (text.length <= LONG || isWhole) return children ?? html`<pre tabindex="0">${text}</pre>`;
+  return html`<pre tabindex="0">${text.slice(0, LONG)}…</pre>
+    <button type="button" onClick=${() => setWhole(true)}>Show all ${bytes(text.length)}</button>`;
+}
+
+// A value with the JSON Pointer of what is under the pointer.
 export function Json({ value }) {
   const [path, setPath] = useState('');
-  const [isWhole, setWhole] = useState(false);
   const text = JSON.stringify(value, null, 2) ?? 'undefined';
-  const isLong = text.length > LONG && !isWhole;
   return html`<div class="tree">
     <div class="path"><code>${path || '/'}</code> <${Copy} text=${() => text} /></div>
-    ${isLong
-      ? html`<pre tabindex="0">${text.slice(0, LONG)}…</pre>
-          <button type="button" onClick=${() => setWhole(true)}>Show all ${bytes(text.length)}</button>`
-      : html`<pre tabindex="0" onMouseLeave=${() => setPath('')}><${JsonValue} value=${value} path="" onPath=${setPath} /></pre>`}
+    <${Text} text=${text}><pre tabindex="0" onMouseLeave=${() => setPath('')}><${JsonValue} value=${value} path="" onPath=${setPath} /></pre><//>
   </div>`;
+}
+
+// ---- events ----
+
+export const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
+
+// What a message says, without the members that its row has already. It is found once for each, since a
+// row may be drawn at every frame.
+const SAID_MAX = 200;
+const said = new WeakMap();
+export function says(event) {
+  if (!said.has(event)) said.set(event, saidBy(event));
+  return said.get(event);
+}
+
+function saidBy(event) {
+  if (!event.data || typeof event.data !== 'object') return textOf(event).slice(0, SAID_MAX);
+  const { id, protocol, version, type, sender, from, timestamp, lane, content, body_md: body, ...rest } = event.data;
+  const words = typeof (content ?? body) === 'string' ? content ?? body : JSON.stringify(content ? { content, ...rest } : rest);
+  return `${words.slice(0, SAID_MAX)} ${event.id}`;
+}
+
+export const textOf = (event) => event.data_base64 ?? JSON.stringify(event.data ?? event.reason ?? event);
+
+// ---- tables ----
+
+// `rows`: [{key, isSelected, cells}]; the cells of the column `wraps` are long. On a phone each row is a card, in which a cell follows the name of its
+// column, and one without contents is left out. The roles are said, since a card is no table to some readers.
+export function Table({ head, rows, wraps }) {
+  return html`<div class="scroll" tabindex="0"><table role="table">
+    <thead role="rowgroup"><tr role="row">${head.map((name) => html`<th role="columnheader">${name}</th>`)}</tr></thead>
+    <tbody role="rowgroup">${rows.map(({ key, isSelected, cells }) => html`<tr role="row" key=${key} class=${isSelected ? 'selected' : ''}>
+      ${cells.map((cell, i) => html`<td role="cell" data-name=${head[i]} class=${head[i] === wraps ? 'wraps' : ''}>${cell}</td>`)}</tr>`)}</tbody>
+  </table></div>`;
 }
 
 // The address names the page, so that a place on it is no link.

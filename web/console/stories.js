@@ -3,30 +3,31 @@
 // anything but their name needs the index.
 
 import { html } from './htm-preact.js';
+import { ArtifactText } from './artifact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { Chip, Choice, Failure, Json, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
+import { Chip, Choice, Copy, Failure, Json, says, senderOf, Table, Text, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
 const LIMIT = 1000;
 
-const senderOf = ({ source }) => decodeURIComponent(source?.split('/').slice(2).join('/') ?? '');
-
-// What refers to what, by the ids that messages name; those that refer to none of these stand alone.
+// What refers to what, by the ids that messages name; what refers to none of those before it stands alone.
 function treeOf(events) {
-  const nodes = new Map(events.map((event) => [event.id, { event, below: [] }]));
+  const nodes = new Map();
   const roots = [];
-  for (const node of nodes.values()) {
-    const { refers_to: refers, correlationId } = node.event.data ?? {};
-    const above = [...(Array.isArray(refers) ? refers : []), correlationId].map((id) => nodes.get(id)).find((one) => one && one !== node);
-    (above ? above.below : roots).push(node);
+  for (const event of events) {
+    const node = { event, below: [] };
+    const { refers_to: refers, correlationId } = event.data ?? {};
+    const above = [refers, correlationId].flat().map((id) => nodes.get(id)).find(Boolean);
+    (above?.below ?? roots).push(node);
+    nodes.set(event.id, node);
   }
   return roots;
 }
 
 function Message({ node, depth }) {
   const { event, below } = node;
-  return html`<li><details><summary><${When} time=${event.time} /> <strong>${event.type}</strong> <span>${senderOf(event)}</span> <span class="quiet">${event.id}</span></summary>
+  return html`<li><details><summary><${When} time=${event.time} /> <strong>${event.type}</strong> <span>${senderOf(event)}</span> <span class="quiet">${says(event)}</span></summary>
     <${Json} value=${event.data ?? event} /></details>
-    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.id} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
+    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.resume} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
 }
 
 function Conversation({ protocol, thread }) {
@@ -39,7 +40,7 @@ function Conversation({ protocol, thread }) {
   return html`<p class="status">${events.length} messages${events.length === LIMIT ? ', the first of them' : ''} of
       ${[...new Set(events.map(senderOf))].map((name) => html` <${Chip}>${name}<//>`)}
       · <a href=${`#live${query({ protocol: protocol.name, thread, since: 'all' })}`}>Follow it live</a></p>
-    <ul class="thread">${treeOf(events).map((node) => html`<${Message} key=${node.event.id} node=${node} depth=${0} />`)}</ul>`;
+    <ul class="thread">${treeOf(events).map((node) => html`<${Message} key=${node.event.resume} node=${node} depth=${0} />`)}</ul>`;
 }
 
 // Of a protocol whose threads are sessions: how many messages of each type this one has, and what waits in it.
@@ -65,7 +66,8 @@ function Artifact({ protocol, thread }) {
   const path = `/v1/${protocol.name}/threads/${encodeURIComponent(thread)}/artifact`;
   const { value } = useAnswer(
     (signal) => ask(path, { headers: { Accept: 'text/markdown' }, signal }).then((answer) => answer.text(), () => null), [path]);
-  return value && html`<section aria-label="Artifact"><h2>Artifact</h2><pre tabindex="0">${value}</pre></section>`;
+  return value && html`<section aria-label="Artifact"><h2>Artifact</h2><${Copy} text=${() => value} label="Copy as Markdown" />
+    <${Text} text=${value}><${ArtifactText} text=${value} /><//></section>`;
 }
 
 function Threads({ protocol, onChoose }) {
@@ -73,9 +75,12 @@ function Threads({ protocol, onChoose }) {
   const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
   if (error?.body?.type === '/problems/no-index') return html`<${NoIndex} />`;
   if (error) return html`<${Failure} error=${error} />`;
-  return html`<div class="scroll" tabindex="0"><table><thead><tr><th>Thread</th><th>Messages</th><th>First</th><th>Last</th></tr></thead>
-    <tbody>${(value?.items ?? []).map((one) => html`<tr><td><button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button></td>
-      <td>${one.count}</td><td><${When} time=${one.first?.time ?? one.first} /></td><td><${When} time=${one.last?.time ?? one.last} /></td></tr>`)}</tbody></table></div>`;
+  if (!value) return html`<p class="quiet">Loading …</p>`;
+  if (value.items.length === 0) return html`<p class="empty">No conversation is stored.</p>`;
+  return html`<${Table} head=${['Thread', 'Messages', 'First', 'Last']} rows=${value.items.map((one) => ({ key: one.thread, cells: [
+    html`<button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button>`, one.count,
+    html`<${When} time=${one.first?.time ?? one.first} />`, html`<${When} time=${one.last?.time ?? one.last} />`] }))} />
+    ${value.next && html`<p class="quiet">These are the first ${value.items.length}; a name finds any other.</p>`}`;
 }
 
 const protocolOf = ({ type }) => type.split('.')[0];

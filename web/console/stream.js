@@ -3,27 +3,87 @@
 // connection was lost, while the tab is hidden it is closed, and while it is paused nothing is read,
 // so that the server waits.
 
-import { ask, Problem, readLines } from './api.js';
+import { ask, Problem, readLines, SIZE } from './api.js';
 
-const RETRY_MS = 500, RETRY_MS_MAX = 10_000;
+const RETRY_MS = 500, RETRY_MS_MAX = 10_000, QUEUED_MS = 300;
+
+// ---- places: how many streams the windows of a browser have at once ----
+
+// A browser opens six connections to one server by HTTP/1.1, for all of its windows. Streams take five at
+// most, so that a request always has one; lists take three of these, and give them back when another
+// stream waits, since a list can be asked for instead.
+const PLACES = 5, LIST_PLACES = 3;
+// Connections of HTTP/2 and later carry many requests.
+const isShared = !/^http\/1/.test(performance.getEntriesByType('navigation')[0]?.nextHopProtocol || 'http/1.1');
+
+// Resolves to what gives the place back. Rejects when the signal is aborted before there is one.
+function takePlace(isList, signal) {
+  const those = Array.from({ length: isList ? LIST_PLACES : PLACES }, (_, i) => `parley-stream-${i}`);
+  return new Promise((resolve, reject) => {
+    const others = new AbortController();
+    let isTaken = false;
+    signal.addEventListener('abort', () => others.abort());
+    // From the last one, so that what is no list leaves the places of lists free while it can.
+    for (const name of those.reverse()) {
+      navigator.locks.request(name, { signal: others.signal }, () => {
+        if (isTaken || signal.aborted) return undefined; // given meanwhile: it is given back
+        isTaken = true;
+        others.abort();
+        return new Promise((giveBack) => resolve(giveBack));
+      }).catch((error) => !isTaken && reject(error));
+    }
+  });
+}
+
+let lastList = Promise.resolve();
+// Without Web Locks (http to another host than localhost has none) a window follows one list, and counts alone.
+function takeOwnPlace(isList, signal) {
+  if (!isList) return Promise.resolve(() => {});
+  const before = lastList;
+  return new Promise((resolve) => {
+    const isOver = new Promise((giveBack) => {
+      signal.addEventListener('abort', giveBack);
+      before.then(() => resolve(giveBack));
+    });
+    lastList = before.then(() => isOver);
+  });
+}
+
+const WANTED = 'parley-stream-wanted';
+function wantPlace() {
+  const channel = new BroadcastChannel(WANTED);
+  channel.postMessage(null);
+  channel.close();
+}
+
+const placeFor = (isList, signal) => {
+  if (isShared) return Promise.resolve(() => {});
+  return (navigator.locks ? takePlace : takeOwnPlace)(isList, signal);
+};
+
+// ---- one stream ----
 
 export class Stream {
   #path;
   #query;
   #onEvents;
   #onState;
+  #isList;
   #resume = null;
   #abort = null;
   #timer = null;
   #failures = 0;
   #isStopped = true;
+  #wanted = null; // of a list: tells that another stream waits
   #pause = null; // { promise, end } while it is paused
 
-  // `onEvents` gets arrays of events; `onState` 'connecting', 'open', 'waiting' (until it connects
-  // again), 'hidden', or 'failed' with the error.
-  constructor(path, query, { onEvents, onState }) {
+  // `onEvents` gets arrays of events; `onState` 'connecting', 'queued' (until another window has one
+  // less), 'open', 'waiting' (until it connects again), 'hidden', or 'failed' with the error. `isList`:
+  // its page can do without it.
+  constructor(path, query, { onEvents, onState, isList = false }) {
     this.#path = path;
     this.#query = query;
+    this.#isList = isList;
     this.#onEvents = onEvents;
     this.#onState = onState;
   }
@@ -31,14 +91,25 @@ export class Stream {
   start() {
     this.#isStopped = false;
     document.addEventListener('visibilitychange', this.#onVisibility);
+    if (this.#isList) {
+      this.#wanted = new BroadcastChannel(WANTED);
+      this.#wanted.onmessage = () => this.#abort && this.#queueAgain();
+    }
     this.#onVisibility();
   }
 
   stop() {
     this.#isStopped = true;
     document.removeEventListener('visibilitychange', this.#onVisibility);
+    this.#wanted?.close();
     this.setPaused(false);
     this.#close();
+  }
+
+  // Behind those that wait already, also if it waits itself: it may be before them.
+  #queueAgain() {
+    this.#close();
+    this.#connect();
   }
 
   setPaused(isPaused) {
@@ -76,12 +147,22 @@ export class Stream {
     this.#onEvents(events);
   }
 
+  #queued() {
+    this.#onState('queued');
+    if (!this.#isList) wantPlace();
+  }
+
   async #connect() {
     const abort = (this.#abort = new AbortController());
     this.#onState('connecting');
-    const query = new URLSearchParams(this.#query);
-    if (this.#resume) query.set('since', this.#resume);
+    const timer = setTimeout(() => this.#abort === abort && this.#queued(), QUEUED_MS);
+    let giveBack;
     try {
+      giveBack = await placeFor(this.#isList, abort.signal);
+      clearTimeout(timer);
+      if (abort.signal.aborted) return;
+      const query = new URLSearchParams(this.#query);
+      if (this.#resume) query.set('since', this.#resume);
       const response = await ask(`${this.#path}?${query}`, {
         headers: { Accept: 'application/x-ndjson' },
         signal: abort.signal,
@@ -91,6 +172,9 @@ export class Stream {
       this.#retry(abort);
     } catch (error) {
       this.#retry(abort, error);
+    } finally {
+      clearTimeout(timer);
+      giveBack?.();
     }
   }
 
@@ -107,8 +191,13 @@ export class Stream {
   }
 }
 
-// The newest events, at most `max`, and how many there were.
+// The newest events, at most `max` of them and at most CHARS_MAX characters of the stream, and how many
+// there were.
+const CHARS_MAX = 16 * 1024 * 1024;
+
 export class Ring {
+  #chars = 0;
+
   constructor(max) {
     this.max = max;
     this.items = [];
@@ -117,7 +206,11 @@ export class Ring {
 
   add(events) {
     this.total += events.length;
-    this.items.push(...(events.length > this.max ? events.slice(-this.max) : events));
-    if (this.items.length > this.max) this.items.splice(0, this.items.length - this.max);
+    for (const event of events) this.#chars += event[SIZE];
+    this.items.push(...events);
+    let gone = Math.max(0, this.items.length - this.max);
+    for (let i = 0; i < gone; i++) this.#chars -= this.items[i][SIZE];
+    while (this.#chars > CHARS_MAX && gone < this.items.length - 1) this.#chars -= this.items[gone++][SIZE];
+    this.items.splice(0, gone);
   }
 }

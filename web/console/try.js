@@ -2,7 +2,7 @@
 // Try it: write a message, see at once what is wrong with it, fix it, and send it.
 
 import { html, useEffect, useMemo, useRef, useState } from './htm-preact.js';
-import { ask, curl, getProtocols, json, Problem, query } from './api.js';
+import { ask, curl, getProtocols, json, query, verdictOn } from './api.js';
 import { Chip, Choice, Copy, Failure, Prose, useAnswer, useMay, useQuery } from './parts.js';
 
 const PAUSE_MS = 300;
@@ -134,11 +134,9 @@ function useVerdict(protocol, type, text, options) {
     const abort = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        const path = `/v1/${protocol}/validate${query(options)}`;
-        set({ verdict: await json(path, { method: 'POST', body: bodyOf(text, type), type, signal: abort.signal }) });
+        set({ verdict: await verdictOn(protocol, bodyOf(text, type), type, { options, signal: abort.signal }) });
       } catch (error) {
-        if (abort.signal.aborted) return;
-        set(error instanceof Problem && error.body.violations ? { verdict: { valid: false, violations: error.body.violations } } : { error });
+        if (!abort.signal.aborted) set({ error });
       }
     }, PAUSE_MS);
     return () => {
@@ -219,7 +217,7 @@ export default function Try() {
     const { message } = await json(`/v1/${protocol.name}/validate${query({ ...options, fix: true })}`, { method: 'POST', body: text });
     if (message) setText(pretty(message));
   };
-  // What cannot be converted stays as it is, to be written anew.
+  // What cannot be converted stays as it is, to be written again.
   const convert = async (next) => {
     try {
       setText(await converted(protocol.name, text, type, next));

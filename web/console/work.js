@@ -3,14 +3,16 @@
 
 import { html, useState } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { useList } from './follow.js';
-import { bytes, Chip, Choice, Failure, Json, Question, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
+import { HowCurrent, useList } from './follow.js';
+import { bytes, Chip, Choice, Failure, Json, Question, Table, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
-const MANY_MAX = 500, EVERY_MS = 3000, HOLDERS_MAX = 64, HELD_SHOWN = 3, ACKS_MAX = 100, ACKS_EVERY_MS = 15_000;
+const MANY_MAX = 500, AT_ONCE = 4, EVERY_MS = 3000, AGENTS_MAX = 1000, HOLDERS_MAX = 64, HELD_SHOWN = 3, ACKS_MAX = 100, ACKS_EVERY_MS = 15_000;
 // The newest first, as the server lists them: by the place of the request in its stream.
 const byAge = (a, b) => (b.seq?.request ?? 0) - (a.seq?.request ?? 0) || Date.parse(b.requested_at) - Date.parse(a.requested_at);
-const LISTING = { max: MANY_MAX, every: EVERY_MS, order: byAge };
+const TASKS = { max: MANY_MAX, asked: { limit: MANY_MAX }, every: EVERY_MS, idOf: ({ id }) => id, order: byAge };
 const RANK = ['lost', 'late', 'alive']; // who needs a look, first
+const byNeed = (a, b) => RANK.indexOf(a.state) - RANK.indexOf(b.state) || (a.agent < b.agent ? -1 : 1);
+const AGENTS = { max: AGENTS_MAX, asked: { limit: AGENTS_MAX }, every: EVERY_MS, idOf: ({ agent }) => agent, order: byNeed };
 const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
 const IS_OPEN = { requested: true, claimed: true };
 const IS_AGAIN = { failed: true, expired: true };
@@ -28,22 +30,39 @@ const ACTIONS = {
     text: 'Each becomes a new task with the same payload.',
   },
   release: {
-    label: 'Give back', applies: ({ state, holder }) => holder && IS_OPEN[state], isOne: true,
-    fields: (tasks) => [{ name: 'agent', label: 'In the name of', value: tasks[0].holder }, { name: 'why', label: 'Reason', isOptional: true }],
-    text: 'Another agent can take it then.',
+    label: 'Give back', applies: ({ state, holder }) => holder && IS_OPEN[state], isOneByOne: true,
+    fields: (tasks) => [
+      ...(tasks.length === 1 ? [{ name: 'agent', label: 'In the name of', value: tasks[0].holder }] : []),
+      { name: 'why', label: 'Reason', isOptional: true },
+    ],
+    text: 'Each is given back in the name of its holder; another agent can take it then.',
   },
 };
 
 const given = (values) => Object.fromEntries(Object.entries(values).filter(([, value]) => value !== ''));
 
+const actOnOne = (path, name, task, values) => ask(`${path}/${task.id}/${name}`, { method: 'POST', body: JSON.stringify(given(values)) });
+
+// For what has no request for many: one for each, in the name of its holder.
+async function oneByOne(path, name, tasks, values) {
+  const left = tasks.slice(), problems = [];
+  const work = async () => {
+    for (let task = left.shift(); task; task = left.shift()) {
+      await actOnOne(path, name, task, { agent: task.holder, ...values }).catch((error) => problems.push({ problem: { detail: error.message } }));
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+  return { done: tasks.length - problems.length, failed: problems.length, problems };
+}
+
 // One task by its own address, several by one request, whose answer is a line for each.
 async function act(path, name, tasks, values) {
-  const body = JSON.stringify(tasks.length === 1 ? given(values) : { ...given(values), ids: tasks.map(({ id }) => id) });
   if (tasks.length === 1) {
-    await ask(`${path}/${tasks[0].id}/${name}`, { method: 'POST', body });
+    await actOnOne(path, name, tasks[0], values);
     return { done: 1, failed: 0 };
   }
-  const lines = await list(`${path}/${name}`, { method: 'POST', body });
+  if (ACTIONS[name].isOneByOne) return oneByOne(path, name, tasks, values);
+  const lines = await list(`${path}/${name}`, { method: 'POST', body: JSON.stringify({ ...given(values), ids: tasks.map(({ id }) => id) }) });
   const { summary } = lines.at(-1);
   return { ...summary, problems: lines.filter(({ status }) => status === 'failed') };
 }
@@ -80,7 +99,7 @@ function Tasks({ protocol, mayAct, states }) {
   const [question, ask_] = useState(null);
   const [outcome, tell] = useState(null);
   const path = protocol.links.tasks;
-  const { items: known, hasMore, isFollowed, error, reload } = useList(path, { state, domain, holder, from }, LISTING);
+  const { items: known, hasMore, isFollowed, error, reload } = useList(path, { state, domain, holder, from }, TASKS);
   const items = known ?? [];
   const selected = items.find(({ id }) => id === shown);
   const marked = items.filter(({ id }) => chosen.has(id));
@@ -100,29 +119,29 @@ function Tasks({ protocol, mayAct, states }) {
     </div>
     <${Failure} error=${error} />
     <div class="actions" role="group" aria-label="For the chosen tasks">
-      ${Object.entries(ACTIONS).filter(([, { isOne }]) => mayAct && !isOne).map(([name, { label, applies }]) => {
+      <label class="check"><input type="checkbox" checked=${items.length > 0 && marked.length === items.length}
+        onChange=${(event) => choose(new Set(event.target.checked ? items.map(({ id }) => id) : []))} /> Choose all</label>
+      ${Object.entries(ACTIONS).filter(() => mayAct).map(([name, { label, applies }]) => {
         const those = marked.filter(applies);
         return html`<button type="button" disabled=${those.length === 0} onClick=${() => begin(name, those)}>${label} ${those.length || ''}</button>`;
       })}
-      <span class="quiet"><span class=${`dot ${isFollowed ? 'open' : ''}`}></span> ${isFollowed ? 'Kept current' : `Asked for every ${EVERY_MS / 1000} s`}</span>
+      <${HowCurrent} isFollowed=${isFollowed} every=${EVERY_MS} />
       <span class="quiet" role="status">${outcome ?? `${items.length}${hasMore ? ' and more' : ''} tasks, ${marked.length} chosen`}</span>
     </div>
     <div class="split">
     ${items.length === 0
       ? html`<p class="empty">${known ? 'No task matches.' : 'Loading …'} <a href="#try?protocol=${protocol.name}">Send one</a></p>`
-      : html`<div class="scroll" tabindex="0"><table>
-      <thead><tr><th><input type="checkbox" aria-label="Choose all" checked=${marked.length === items.length}
-        onChange=${(event) => choose(new Set(event.target.checked ? items.map(({ id }) => id) : []))} /></th>
-        <th>Task</th><th>State</th><th>Holder</th><th>Held since</th><th>Held until</th><th>Deadline</th><th>Progress</th><th>From</th><th>Priority</th><th>Attempt</th></tr></thead>
-      <tbody>${items.map((task) => html`<tr key=${task.id} class=${task.id === shown ? 'selected' : ''}>
-        <td><input type="checkbox" aria-label=${`Choose ${task.task} ${task.id}`} checked=${chosen.has(task.id)} onChange=${() => toggle(task.id)} /></td>
-        <td><button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button></td>
-        <td><${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//></td>
-        <td><${Holder} task=${task} states=${states} /></td><td><${When} time=${task.holder && task.claimed_at} /></td>
-        <td>${task.holder && !task.until && IS_OPEN[task.state] ? 'no limit' : html`<${When} time=${task.until} />`}</td><td><${Deadline} task=${task} /></td>
-        <td>${task.progress ? `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}` : ''}</td>
-        <td>${task.from}</td><td>${task.priority}</td><td>${task.attempt}</td></tr>`)}</tbody>
-    </table></div>`}
+      : html`<${Table} head=${['Chosen', 'Task', 'State', 'Holder', 'Held since', 'Held until', 'Deadline', 'Progress', 'From', 'Priority', 'Attempt']} wraps="Progress"
+        rows=${items.map((task) => ({ key: task.id, isSelected: task.id === shown, cells: [
+          html`<input type="checkbox" aria-label=${`Choose ${task.task} ${task.id}`} checked=${chosen.has(task.id)} onChange=${() => toggle(task.id)} />`,
+          html`<button type="button" class="link" onClick=${() => change({ shown: task.id === shown ? '' : task.id })}>${task.task ?? task.id}</button>`,
+          html`<${Chip} kind=${`is-${task.state}`}>${task.state}${task.lapsed ? ', lapsed' : ''}<//>`,
+          task.holder && html`<${Holder} task=${task} states=${states} />`,
+          task.holder && html`<${When} time=${task.claimed_at} />`,
+          task.holder && (!task.until && IS_OPEN[task.state] ? 'no limit' : task.until && html`<${When} time=${task.until} />`),
+          task.deadline && html`<${Deadline} task=${task} />`,
+          task.progress && `${task.progress.percent ?? '?'} % ${task.progress.message ?? ''}`,
+          task.from, task.priority, task.attempt] }))} />`}
     ${selected && html`<${Story} path=${path} task=${selected} mayAct=${mayAct} onAct=${begin} onClose=${() => change({ shown: '' })} />`}
     </div>
     ${question && html`<${Question} title=${`${action.label}: ${question.tasks.length} ${question.tasks.length === 1 ? 'task' : 'tasks'}`}
@@ -182,22 +201,23 @@ function Held({ agent, tasks }) {
   return html`<a href=${`#work${query({ holder: agent })}`}>${tasks ? `${tasks.length}: ${names}${tasks.length > HELD_SHOWN ? ', …' : ''}` : 'its tasks'}</a>`;
 }
 
-function Agents({ protocol, answer }) {
+function Agents({ protocol, listed }) {
   const path = protocol.links.agents, tasks = protocol.links.tasks;
   const [{ agent: shown, of }, change] = useQuery('work');
-  const { value, error } = answer;
-  const items = (value?.items ?? []).slice().sort((a, b) => RANK.indexOf(a.state) - RANK.indexOf(b.state));
+  const { items: known, hasMore, isFollowed, error } = listed;
+  const items = known ?? [];
   const asked = tasks ? items.slice(0, HOLDERS_MAX).map(({ agent }) => agent) : [];
   const { value: held } = useAnswer((signal) => tasksHeld(tasks, asked, signal), [tasks, asked.join()], EVERY_MS);
   const name = of === protocol.name ? shown : null;
   return html`<section aria-labelledby=${`agents-${protocol.name}`}><h2 id=${`agents-${protocol.name}`}>Agents of ${protocol.title}</h2>
     <${Failure} error=${error} />
-    ${items.length === 0 && !error ? html`<p class="empty">${value ? 'No agent has said anything.' : 'Loading …'}</p>` : html`<div class="split">
-      <div class="scroll" tabindex="0"><table><thead><tr><th>Agent</th><th>State</th><th>Last heard</th>${tasks && html`<th>Holds</th>`}<th>Version</th></tr></thead>
-        <tbody>${items.map((one) => html`<tr key=${one.agent} class=${one.agent === name ? 'selected' : ''}>
-          <td><button type="button" class="link" onClick=${() => change({ of: protocol.name, agent: one.agent === name ? '' : one.agent })}>${one.agent}</button></td>
-          <td><${Chip} kind=${`is-${one.state}`}>${one.state}<//></td><td><${When} time=${one.last} /></td>
-          ${tasks && html`<td><${Held} agent=${one.agent} tasks=${held?.get(one.agent)} /></td>`}<td>${one.version}</td></tr>`)}</tbody></table></div>
+    ${known && html`<p class="status"><${HowCurrent} isFollowed=${isFollowed} every=${EVERY_MS} /> · ${items.length}${hasMore ? ' and more' : ''} ${items.length === 1 ? 'agent' : 'agents'}</p>`}
+    ${items.length === 0 && !error ? html`<p class="empty">${known ? 'No agent has said anything.' : 'Loading …'}</p>` : html`<div class="split">
+      <${Table} head=${['Agent', 'State', 'Last heard', ...(tasks ? ['Holds'] : []), 'Version']}
+        rows=${items.map((one) => ({ key: one.agent, isSelected: one.agent === name, cells: [
+          html`<button type="button" class="link" onClick=${() => change({ of: protocol.name, agent: one.agent === name ? '' : one.agent })}>${one.agent}</button>`,
+          html`<${Chip} kind=${`is-${one.state}`}>${one.state}<//>`, html`<${When} time=${one.last} />`,
+          ...(tasks ? [html`<${Held} agent=${one.agent} tasks=${held?.get(one.agent)} />`] : []), one.version] }))} />
       ${name && html`<${Agent} path=${path} name=${name} onClose=${() => change({ agent: '' })} />`}
     </div>`}
   </section>`;
@@ -213,11 +233,12 @@ function Acknowledgements({ protocol, address }) {
   return html`<section aria-labelledby=${`acks-${protocol.name}`}><h2 id=${`acks-${protocol.name}`}>What waits for an acknowledgement in ${protocol.title}</h2>
     ${isOff ? html`<p class="empty">It is known where the server runs with <code>--index on</code>.</p>` : html`<${Failure} error=${error} />`}
     ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for an acknowledgement.' : 'Loading …'}</p>`}
-    ${items.length > 0 && html`<div class="scroll" tabindex="0"><table><thead><tr><th>Of whom</th><th>Message</th><th>From</th><th>Since</th><th>Subject</th></tr></thead>
-      <tbody>${items.map((one) => html`<tr key=${`${one.message} ${one.recipient}`}><td>${one.recipient ?? 'anyone'}</td>
-        <td><a href=${`#stories${query({ id: one.id })}`}>${one.type.split('.').slice(1).join('.')}</a>
-          ${one.overdue && html` <${Chip} kind="error">overdue<//>`}${one.urgent && html` <${Chip} kind="warning">urgent<//>`}${one.answered && html` <${Chip}>answered<//>`}</td>
-        <td>${one.sender}</td><td><${When} time=${one.time} /></td><td class="wraps">${one.members?.subject}</td></tr>`)}</tbody></table></div>
+    ${items.length > 0 && html`<${Table} head=${['Of whom', 'Message', 'From', 'Since', 'Subject']} wraps="Subject"
+      rows=${items.map((one) => ({ key: `${one.message} ${one.recipient}`, cells: [
+        one.recipient ?? 'anyone',
+        html`<a href=${`#stories${query({ id: one.id })}`}>${one.type.split('.').slice(1).join('.')}</a>
+          ${one.overdue && html` <${Chip} kind="error">overdue<//>`}${one.urgent && html` <${Chip} kind="warning">urgent<//>`}${one.answered && html` <${Chip}>answered<//>`}`,
+        one.sender, html`<${When} time=${one.time} />`, one.members?.subject] }))} />
       ${value.next && html`<p class="quiet">These are the first ${items.length}.</p>`}`}
   </section>`;
 }
@@ -225,10 +246,10 @@ function Acknowledgements({ protocol, address }) {
 // The agents of a protocol, and its tasks, which show whose holder is lost.
 function Of({ protocol, may }) {
   const { agents, tasks } = protocol.links;
-  const answer = useAnswer(async (signal) => (agents ? json(agents + query({ limit: 1000 }), { signal }) : { items: [] }), [agents], EVERY_MS);
-  const states = new Map((answer.value?.items ?? []).map(({ agent, state }) => [agent, state]));
+  const listed = useList(agents, {}, AGENTS);
+  const states = new Map((listed.items ?? []).map(({ agent, state }) => [agent, state]));
   return html`${tasks && html`<${Tasks} protocol=${protocol} mayAct=${may('send', protocol.name)} states=${states} />`}
-    ${agents && html`<${Agents} protocol=${protocol} answer=${answer} />`}
+    ${agents && html`<${Agents} protocol=${protocol} listed=${listed} />`}
     ${viewOf(protocol, 'acks') && html`<${Acknowledgements} protocol=${protocol} address=${viewOf(protocol, 'acks')} />`}`;
 }
 
