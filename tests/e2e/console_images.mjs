@@ -40,6 +40,15 @@ async function fill(server) {
   await send(server, brokenClaim());
 }
 
+// So that the chart has something to show.
+async function pour(server, ms) {
+  for (const end = Date.now() + ms; Date.now() < end;) {
+    for (let i = Math.floor(Math.random() * 40); i > 0; i--) await send(server, safe('S-9'));
+    if (Math.random() < 0.3) await send(server, brokenClaim());
+  }
+}
+
+const IS_WIDE_ALONE = { live: true, work: true }; // on a phone details would hide the list
 const SHOWN = {
   async live(page) {
     await page.getByRole('row', { name: /claim Ada/ }).click();
@@ -62,6 +71,7 @@ const SHOWN = {
   async decide(page) {
     await page.getByText('Decided lately').click();
     await page.getByRole('cell', { name: 'It was a test.' }).waitFor();
+    await page.evaluate(() => scrollTo(0, 0));
   },
   async stories(page) {
     await page.getByText('brenner.kickoff').click();
@@ -72,16 +82,18 @@ const server = await startParley({ args: ['--quarantine', '--task-lease', '15m']
 const browser = await chromium.launch({ executablePath: '/usr/bin/chromium', args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage'] });
 await mkdir(FOLDER, { recursive: true });
 await fill(server);
-for (const [suffix, viewport] of Object.entries(SIZES)) {
-  const context = await browser.newContext({ viewport });
-  for (const name of PAGES) {
-    const page = await openPage(context, server, ADDRESSES[name]);
+// Overview last, since the other pages would show what was poured.
+for (const name of [...PAGES.filter((one) => one !== 'overview'), 'overview']) {
+  for (const [suffix, viewport] of Object.entries(SIZES)) {
+    const page = await openPage(await browser.newContext({ viewport }), server, ADDRESSES[name]);
     await page.getByRole('heading', { name: TITLES[name], level: 1 }).waitFor();
-    await page.waitForTimeout(name === 'overview' ? 9000 : 1000);
-    await SHOWN[name]?.(page);
+    if (name === 'overview') await pour(server, 15_000);
+    await page.waitForTimeout(1000);
+    if (!suffix || !IS_WIDE_ALONE[name]) await SHOWN[name]?.(page);
+    else await page.locator('.status, .actions').first().evaluate((element) => scrollTo(0, element.offsetTop - 130));
     await page.waitForTimeout(500);
     await page.screenshot({ path: join(FOLDER, `console-${name}${suffix}.png`) });
-    await page.close();
+    await page.context().close();
   }
 }
 await browser.close();
