@@ -541,6 +541,12 @@ const struct principal *guard_principal(const struct http_request *request) {
     return request->head.cannot_read ? &sender : &reader;
 }
 
+const char *guard_objection(const struct guard *guard, struct http_request *request) {
+    (void)guard;
+    (void)request;
+    return NULL;
+}
+
 /* ---- the quarantine ---- */
 
 bool jetstream_post(struct jetstream *jetstream, const struct jetstream_message *message) {
