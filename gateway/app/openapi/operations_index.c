@@ -20,9 +20,9 @@
 
 #define VIEW_THAT(name_, id_, summary_, description_, answer_, answers_, problems_)                \
     {                                                                                              \
-        .id = (id_), .tag = "Reading", .summary = (summary_), .description = description_,         \
+        .id = (id_), .tag = "Reading", .summary = (summary_), .description = (description_),       \
         .answer = (answer_), .kind = OPERATION_VIEW, .view = (name_), .has_etag = true,            \
-        .answers = answers_, .problems = PROBLEMS_OF_VIEWS | (problems_)                           \
+        .answers = (answers_), .problems = PROBLEMS_OF_VIEWS | (problems_)                         \
     }
 #define VIEW(name_, id_, summary_, order_, answer_, list_, item_)                                  \
     VIEW_THAT(name_, id_, summary_, order_ " " OF_THE_INDEX, answer_,                              \
