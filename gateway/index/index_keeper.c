@@ -60,6 +60,8 @@ struct place {
     bool is_current;    /* nothing more has come than the stream said it would */
     bool is_held;       /* it is to be read on when that is allowed */
     bool is_seen;
+    bool
+        is_gone; /* the stream is not there, and messages lie in others: it is waited for no more */
     bool is_placed; /* the file knows it, and holds nothing of an earlier one of its name */
 };
 
@@ -106,7 +108,7 @@ static void publish_covered(struct index_keeper *keeper) {
         int64_t covered_ms = INT64_MAX;
         for (size_t j = 0; j < keeper->place_count; j++) {
             const struct place *place = &keeper->places[j];
-            if (place->channel == i && place->covered_ms < covered_ms) {
+            if (place->channel == i && !place->is_gone && place->covered_ms < covered_ms) {
                 covered_ms = place->covered_ms;
             }
         }
@@ -366,6 +368,9 @@ static void note_progress(struct index_keeper *keeper) {
     bool is_known = keeper->store != NULL && keeper->place_count > 0;
     for (size_t i = 0; i < keeper->place_count; i++) {
         const struct place *place = &keeper->places[i];
+        if (place->is_gone) {
+            continue;
+        }
         is_known = is_known && place->is_seen;
         const uint64_t next = next_of(place);
         lag += place->last >= next ? place->last + 1 - next : 0;
@@ -455,10 +460,23 @@ static void follow(struct place *place, const struct jetstream_stream_info *info
     }
 }
 
+/* Whether messages of the place's protocol lie in its stream. */
+static bool is_mapped(const struct place *place) {
+    const struct jetstream_place *at;
+    for (size_t i = 0;
+         (at = jetstream_place_at(place->keeper->jetstream, place->channel, i)) != NULL; i++) {
+        if (at->families != 0 && strcmp(at->stream, place->stream) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void on_info(void *context, const struct jetstream_stream_info *info) {
     struct place *place = context;
     struct index_keeper *keeper = place->keeper;
     place->asked = NULL;
+    place->is_gone = !info->is_known && !is_mapped(place);
     if (!info->is_known || !open_store(keeper)) {
         return;
     }

@@ -163,4 +163,22 @@ describe('an acknowledgement that is overdue', { concurrency: true }, () => {
     await until('it is counted', async () => valueOf(await metricsOf(late), 'parley_reminders_total') === 1);
     assert.equal(valueOf(await metricsOf(early), 'parley_reminders_total'), 0);
   });
+
+  it('is asked for in another stream, to which an operator has moved the messages', async (t) => {
+    const nats = await natsFor(t);
+    const client = await natsClient(t, nats.url);
+    const server = await parleyFor(t, { nats: nats.url, args: ON });
+    const first = await ask(server, 'in the first stream', ['Bob']);
+    await reminded(client, `remind:${first}:Bob`);
+    const { streams } = await client.jetstreamManager();
+    const { config } = await streams.info('BRENNER');
+    await streams.delete('BRENNER');
+    await streams.add({ name: 'MOVED', subjects: config.subjects, duplicate_window: config.duplicate_window });
+    let second;
+    await until('it is stored there', async () => {
+      second = await ask(server, 'in the other stream', ['Bob']).catch(() => undefined);
+      return second?.startsWith('MOVED:');
+    });
+    await reminded(client, `remind:${second}:Bob`, 'MOVED');
+  });
 });
