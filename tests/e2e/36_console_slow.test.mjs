@@ -292,6 +292,30 @@ describe('each page of the console', { concurrency: false, ...inBrowser }, () =>
     }
   });
 
+  it('Live keeps as many messages as 16 MiB hold, and says how many there were', async (t) => {
+    const thread = session(), content = 'x'.repeat(900_000), count = 24;
+    for (let i = 0; i < count; i++) assertAccepted(await send(its.parley, { ...safe(thread), content }));
+    const page = await browser.open(t, its.parley, `live?protocol=vlp&since=all&thread=${thread}`);
+    await page.getByText(`the newest 18 of ${count} messages`).waitFor();
+    assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), '19');
+    assertNoFaults(page);
+  });
+
+  it('Stories shows what refers to what, by a text too, and leaves out none that refer to each other', async (t) => {
+    const thread = session();
+    const [first, second, third] = [safe(thread), safe(thread), safe(thread)];
+    Object.assign(first, { refers_to: [third.id] });
+    Object.assign(second, { refers_to: first.id });
+    Object.assign(third, { refers_to: [second.id] });
+    for (const message of [first, second, third]) assertAccepted(await send(its.parley, message));
+    const page = await browser.open(t, its.parley, `stories?protocol=vlp&thread=${thread}`);
+    await page.getByText('3 messages of').waitFor();
+    for (const [depth, { id }] of [first, second, third].entries()) {
+      assert.equal(await page.locator(`${'.thread '.repeat(depth + 1)}> li > details > summary`, { hasText: id }).count(), 1, id);
+    }
+    assertNoFaults(page);
+  });
+
   it('Stories shows a conversation from its beginning', async (t) => {
     const { reviewed } = await filledOnce();
     const page = await browser.open(t, its.parley, 'stories?protocol=vlp');
