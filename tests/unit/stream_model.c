@@ -195,6 +195,9 @@ static void say_if_current(struct ordered_consumer *feed, uint64_t end) {
 bool serve_feed(struct ordered_consumer *feed) {
     struct jetstream *server = feed->server;
     const uint64_t end = server->last - server->lag;
+    if (!feed->is_open && server->makes_no_feed) {
+        return false;
+    }
     if (!feed->is_open) {
         feed->is_open = true;
         feed->next = feed->next == 0 ? server->last + 1 : feed->next;
@@ -396,6 +399,7 @@ static bool read_item(struct reader *reader) {
     } else {
         assert_int_not_equal(item, STREAM_FAILED);
         reader->is_done = item == STREAM_DONE;
+        reader->is_refused = item == STREAM_UNREADABLE;
         reader->is_woken = false;
         stream_cursor_wait(&reader->cursor);
         return false;

@@ -52,13 +52,14 @@ struct jetstream {
     } rest;
     char payload[32768];
     unsigned notice_every; /* each such message announces an approval; 0: none */
+    bool makes_no_feed;    /* NATS does not answer who wants a consumer */
 };
 
 struct reader {
     struct jetstream *server;
     struct stream_query query;
     struct stream_cursor cursor;
-    bool is_used, is_ready, is_done;
+    bool is_used, is_ready, is_done, is_refused;
     bool is_woken;         /* it has been told, or has not asked yet */
     uint64_t at;           /* what it has to get next; 0: not known yet */
     uint64_t silent_until; /* what may be missing without a word */

@@ -601,6 +601,29 @@ static void test_an_end_that_vanished_is_given_up_after_two_checks(void **state)
     free_world(world);
 }
 
+static void test_an_end_is_not_given_up_while_nothing_can_come(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 5);
+    struct reader *reader = &world->readers[0];
+    stream_query_init(&reader->query);
+    reader->query.since = STREAM_SINCE_ALL;
+    reader->query.is_ending = true;
+    world->server.makes_no_feed = true;
+    open_reader(reader, &world->server, &world->hub);
+    answer_ask(&world->server);
+    settle(world);
+    for (int64_t at_ms = 1000000; at_ms <= 1015000; at_ms += 15000) {
+        assert_false(reader->is_refused);
+        stream_hub_check(&world->hub, at_ms);
+        settle(world);
+    }
+    assert_true(reader->is_refused);
+    assert_false(reader->is_done);
+    assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
 static void test_filters_hide_messages_and_no_gaps(void **state) {
     (void)state;
     struct world *world = make_world(1, 4, 1);
@@ -718,6 +741,7 @@ int main(void) {
         cmocka_unit_test(test_a_stream_made_anew_is_noticed_while_it_is_read),
         cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),
         cmocka_unit_test(test_an_end_that_vanished_is_given_up_after_two_checks),
+        cmocka_unit_test(test_an_end_is_not_given_up_while_nothing_can_come),
         cmocka_unit_test(test_filters_hide_messages_and_no_gaps),
         cmocka_unit_test(test_an_event_is_held_against_few_groups_however_many_wait),
         cmocka_unit_test(test_who_waits_for_a_time_to_come_is_not_woken_before_it),

@@ -35,7 +35,7 @@ static void close_feed(struct stream_cursor *cursor) {
         ordered_consumer_close(cursor->feed);
         cursor->feed = NULL;
     }
-    cursor->is_pulling = false;
+    cursor->is_pulling = cursor->is_fed = false;
 }
 
 static void drop_queue(struct stream_cursor *cursor) {
@@ -163,6 +163,7 @@ static void be_refused(struct stream_cursor *cursor) {
 
 static void feed_opened(void *context, uint64_t next_sequence) {
     struct stream_cursor *cursor = context;
+    cursor->is_fed = true;
     if (cursor->stage == STREAM_UNPLACED) { /* it was opened by time */
         set_next(cursor, next_sequence);
         become_ready(cursor);
@@ -595,7 +596,8 @@ static void on_opened(struct stream_cursor *cursor) {
 
 /* A reader that ends would wait without end if its last messages were deleted: nothing comes that
  * could show the jump. When two checks, which are seconds apart, were answered and no message came
- * in between, they are gone; for a stream that has other messages too the leader is asked. */
+ * in between, they are gone; for a stream that has other messages too the leader is asked. Nothing
+ * can come, and nothing is known of them, as long as NATS has not made the consumer. */
 static void on_checked(struct stream_cursor *cursor) {
     const bool has_something = cursor->has_gap || cursor->queue.first != NULL ||
                                cursor->next > cursor->end || cursor->is_asking;
@@ -606,12 +608,15 @@ static void on_checked(struct stream_cursor *cursor) {
         cursor->is_quiet = true;
         return;
     }
-    if (stream_hub_filter(cursor->hub) != NULL) {
+    if (cursor->feed != NULL && !cursor->is_fed) {
+        stream_hub_note_refusal(cursor->hub, "it makes no consumer");
+        be_refused(cursor);
+    } else if (cursor->feed != NULL && stream_hub_filter(cursor->hub) != NULL) {
         stream_tail_ask(&cursor->rest, cursor->hub, cursor->queue_next);
-        return;
+    } else if (cursor->feed != NULL) {
+        jump_to(cursor, cursor->end + 1);
+        wake_if_waiting(cursor);
     }
-    jump_to(cursor, cursor->end + 1);
-    wake_if_waiting(cursor);
 }
 
 static void on_notice(struct stream_member *member, enum stream_notice notice) {

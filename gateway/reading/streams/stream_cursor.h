@@ -89,6 +89,7 @@ struct stream_cursor {
     struct stream_waiter waiter; /* for room in the pool */
     size_t typical_bytes;        /* of the last event; 0: none has come */
     bool is_pulling;             /* the feed's pull has not ended */
+    bool is_fed;                 /* NATS has made the feed's consumer */
     bool is_quiet;               /* nothing came since the last check */
     struct stream_tail rest;
 };
