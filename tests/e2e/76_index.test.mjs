@@ -146,6 +146,9 @@ describe('an index', () => {
     assertProblem(await get(server, '/v1/vlp/messages?ids=x'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?limit=1001'), 400, 'invalid-parameter');
     assertProblem(await get(server, '/v1/vlp/messages?since=now'), 400, 'invalid-parameter');
+    for (const wait of ['', '-1', '0x5', '+5', '%205', '1e0', '5.1', 'inf', 'nan', '.', '1.2.3']) {
+      assertProblem(await get(server, `/v1/vlp/messages?after=VLP:1&wait=${wait}`), 400, 'invalid-parameter');
+    }
     assertProblem(await get(server, '/v1/vlp/messages?cursor=vlp.messages:x'), 400, 'invalid-parameter');
     for (const place of ['VLP', 'VLP:', 'VLP:x', 'VLP:0', 'VLP:1x', 'VLP:1:2', 'VLP:1,VLP:2']) {
       const refused = await get(server, `/v1/vlp/messages?after=${place}`);
