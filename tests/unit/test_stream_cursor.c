@@ -624,6 +624,36 @@ static void test_an_end_is_not_given_up_while_nothing_can_come(void **state) {
     free_world(world);
 }
 
+/* It had to wait for room in the pool, during the first check. */
+static void test_a_feed_that_is_opened_late_has_two_checks_too(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 5);
+    struct reader *reader = &world->readers[0];
+    stream_query_init(&reader->query);
+    reader->query.since = STREAM_SINCE_ALL;
+    reader->query.is_ending = true;
+    open_reader(reader, &world->server, &world->hub);
+    answer_ask(&world->server);
+    reader->cursor.typical_bytes = POOL_BYTES / 2;
+    world->pool.granted_bytes = POOL_BYTES; /* to others */
+    read_some(reader, SIZE_MAX);
+    stream_hub_check(&world->hub, 1000000);
+    answer_ask(&world->server);
+    assert_int_equal(used_feeds(&world->server), 0);
+    world->pool.granted_bytes = 0;
+    world->pool.ticker.fire(&world->pool.ticker);
+    assert_int_equal(used_feeds(&world->server), 1);
+    stream_hub_check(&world->hub, 1015000);
+    answer_ask(&world->server);
+    settle(world);
+    assert_false(reader->is_refused);
+    assert_true(reader->is_done);
+    assert_int_equal(reader->event_count, 5);
+    assert_int_equal(reader->gap_count, 0);
+    free_world(world);
+}
+
 static void test_filters_hide_messages_and_no_gaps(void **state) {
     (void)state;
     struct world *world = make_world(1, 4, 1);
@@ -742,6 +772,7 @@ int main(void) {
         cmocka_unit_test(test_a_stream_that_lost_its_end_is_read_on),
         cmocka_unit_test(test_an_end_that_vanished_is_given_up_after_two_checks),
         cmocka_unit_test(test_an_end_is_not_given_up_while_nothing_can_come),
+        cmocka_unit_test(test_a_feed_that_is_opened_late_has_two_checks_too),
         cmocka_unit_test(test_filters_hide_messages_and_no_gaps),
         cmocka_unit_test(test_an_event_is_held_against_few_groups_however_many_wait),
         cmocka_unit_test(test_who_waits_for_a_time_to_come_is_not_woken_before_it),

@@ -247,6 +247,7 @@ static bool open_feed(struct stream_cursor *cursor, struct jetstream_start start
         cursor->feed = NULL;
         return false;
     }
+    cursor->is_quiet = false; /* of a check that was before it */
     return true;
 }
 
