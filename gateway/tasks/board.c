@@ -241,16 +241,26 @@ void board_on_kept_from(void *context, uint64_t first_sequence) {
     pthread_mutex_unlock(&board->lock);
 }
 
-/* Of work that has its request, and while nothing was left out, each key that was read is here. */
+static bool is_guess(const struct work *work, enum parley_task_fact fact) {
+    return (work->guessed >> fact & 1) != 0;
+}
+
+/* While nothing was left out, each key that was read of work is here, from its request on. A
+ * request that is a guess may be of work that was over and had to make room: then its keys will not
+ * come again. */
+static bool is_whole(const struct board *board, const struct work *work) {
+    return !board->has_left_out && work->facts[PARLEY_TASK_REQUEST] != NULL &&
+           !is_guess(work, PARLEY_TASK_REQUEST);
+}
+
 static enum fact_known known_fact(const struct board *board, const struct work *work,
                                   enum parley_task_fact fact, uint64_t read_to) {
-    const bool is_guessed = (work->guessed >> fact & 1) != 0;
     if (work->facts[fact] != NULL) {
-        return is_guessed || work->lengths[fact] <= UNREADABLE.length ? FACT_UNKNOWN
-                                                                      : FACT_IS_THERE;
+        return is_guess(work, fact) || work->lengths[fact] <= UNREADABLE.length ? FACT_UNKNOWN
+                                                                                : FACT_IS_THERE;
     }
-    return read_to > 0 && board->last_sequence >= read_to && !board->has_left_out &&
-                   work->facts[PARLEY_TASK_REQUEST] != NULL
+    return read_to > 0 && board->last_sequence >= read_to && is_whole(board, work) &&
+                   fact < PARLEY_TASK_KNOWN_BY
                ? FACT_IS_ABSENT
                : FACT_UNKNOWN;
 }

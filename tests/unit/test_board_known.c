@@ -63,6 +63,22 @@ static void test_a_value_that_is_too_long_or_a_guess_is_not_known(void **state) 
     assert_int_equal(known(world, ".claim", 0, "{\"holder\":\"percival\"}"), FACT_IS_THERE);
 }
 
+/* Another gateway has written it first: perhaps long ago, and the work was over and made room. */
+static void test_that_a_key_is_absent_is_not_known_of_work_whose_request_is_a_guess(void **state) {
+    struct world *world = *state;
+    world_request(world, 4, "a.x normal");
+    world->sequence = UINT64_MAX;
+    world->is_own = true;
+    world_request(world, 3, "a.x normal");
+    world->is_own = false;
+    assert_int_equal(known(world, ".claim", 1, ""), FACT_UNKNOWN);
+    assert_int_equal(known(world, ".end", 1, ""), FACT_UNKNOWN);
+    world->sequence = 1;
+    world_request(world, 3, "a.x normal");
+    assert_int_equal(known(world, ".claim", 2, ""), FACT_IS_ABSENT);
+    assert_int_equal(known(world, ".retry", 2, ""), FACT_UNKNOWN);
+}
+
 /* Where something was left out, what is missing may be that. */
 static void test_that_a_key_is_absent_is_not_known_of_a_board_without_room(void **state) {
     struct world world;
@@ -82,6 +98,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         BOARD_TEST(test_that_a_key_is_absent_is_known_once_the_bucket_was_read_that_far),
         BOARD_TEST(test_a_value_that_is_too_long_or_a_guess_is_not_known),
+        BOARD_TEST(test_that_a_key_is_absent_is_not_known_of_work_whose_request_is_a_guess),
         cmocka_unit_test(test_that_a_key_is_absent_is_not_known_of_a_board_without_room),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
