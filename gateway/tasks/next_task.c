@@ -434,13 +434,22 @@ static void search(struct next *next) {
     }
 }
 
+/* Who asks may be bound to another agent by now.  Returns: false: it is answered. */
+static bool is_agent_still_allowed(struct next *next) {
+    struct request_options now = next->options;
+    now.check.only_sender = principal_agent(guard_principal(next->request),
+                                            gateway_of(next)->configuration->bind_sender);
+    return task_agent_is_allowed(&now, next->request, next->wish.wish.agent);
+}
+
 /* A token that is revoked claims nothing any more. Returns: whether the request may continue; if
  * not, it is answered, and what it was woken for is another's. */
 static bool may_continue(struct next *next) {
     const struct parley_protocol *protocol = next->options.protocol;
     const struct guard *guard = gateway_of(next)->guard;
     const bool may = guard_admit_again(guard, next->request, GUARD_SEND, protocol) &&
-                     guard_admit_again(guard, next->request, GUARD_READ, protocol);
+                     guard_admit_again(guard, next->request, GUARD_READ, protocol) &&
+                     is_agent_still_allowed(next);
     if (!may) {
         enter(next, NEXT_OVER);
         board_leave(next->board, &next->waiter);
@@ -452,10 +461,11 @@ static bool may_continue(struct next *next) {
 /* Woken, too late, or at the end of the process. */
 static void on_over(struct waiter *place, enum waiter_end end) {
     struct next *next = OWNER_OF(place, struct next, place);
-    if (end == WAITER_WOKEN && !may_continue(next)) {
+    const bool will_take = are_takes_waiting(next) && end != WAITER_DRAINING;
+    if ((will_take || end == WAITER_WOKEN) && !may_continue(next)) {
         return;
     }
-    if (are_takes_waiting(next) && end != WAITER_DRAINING) {
+    if (will_take) {
         board_leave(next->board, &next->waiter);
         begin_takes(next);
     } else if (end == WAITER_WOKEN) {
@@ -596,7 +606,7 @@ static void on_end(void *state, struct http_request *request) {
     }
 }
 
-/* Its client is gone. A claim that is under way goes on: nobody knows whether it was made. */
+/* Its client is gone. A claim that is under way continues: whether it was made is not known. */
 static void on_closed(void *state, bool is_complete) {
     struct next *next = state;
     (void)is_complete;

@@ -9,7 +9,9 @@ import { after, before, describe, it } from 'node:test';
 import { get, post, readStream, send, sendLines, streamFor, validate } from './lib/http.mjs';
 import { FRAMES_TYPE, framesOf } from './lib/frames.mjs';
 import { connectNats, embeddedUrl, storedMessage } from './lib/nats.mjs';
+import { parseMetrics, valueOf } from './lib/metrics.mjs';
 import { parleyFor, startParley } from './lib/parley.mjs';
+import { until } from './lib/poll.mjs';
 import { temporaryFolder } from './lib/program.mjs';
 import { taskRequest } from './lib/roundtable.mjs';
 import { bearer, createToken } from './lib/tokens.mjs';
@@ -192,6 +194,25 @@ describe('a token that is bound to an agent', () => {
     forbidden(await next('bob', alice), 'the sender is "bob", and this token speaks for "alice" only');
     assertProblem(await next('sender', sender), 403, 'forbidden');
     assert.equal((await nextTask(server, 'alice', bearer(alice))).status, 204);
+  });
+
+  it('is asked for again before a request that waits is given a task', async (t) => {
+    const file = join(temporaryFolder(), 'tokens.json');
+    const config = join(temporaryFolder(), 'parley.conf');
+    const proxy = await createToken(file, 'proxy', 'send:roundtable,read:roundtable');
+    const meter = await createToken(file, 'meter', 'metrics');
+    writeFileSync(config, '');
+    const server = await parleyFor(t, { args: ['--tokens', file, '--config', config] });
+    const waits = nextTask(server, 'alice', { wait: 300, ...bearer(proxy) });
+    await until('it waits', async () =>
+      valueOf(parseMetrics((await get(server, '/metrics', bearer(meter))).text), 'parley_tasks_waiting') === 1);
+    writeFileSync(config, 'bind-sender: true\n');
+    server.signal('SIGHUP');
+    await until('it is bound', async () => (await get(server, '/v1/whoami', bearer(proxy))).json.agent === 'proxy');
+    const asked = JSON.stringify(taskRequest('a.x', { from: 'proxy' }));
+    assert.equal((await post(server, '/v1/roundtable/messages', asked, bearer(proxy))).status, 200);
+    forbidden(await waits, 'the sender is "alice", and this token speaks for "proxy" only');
+    assert.equal((await nextTask(server, 'proxy', bearer(proxy))).status, 200);
   });
 });
 
