@@ -175,11 +175,8 @@ static void refuse(struct next *next, enum problem problem, const char *detail) 
 }
 
 static void refuse_away(struct next *next, const char *what) {
-    const char *trouble = jetstream_trouble(gateway_of(next)->jetstream);
-    char detail[512];
-    snprintf(detail, sizeof detail, "%s%s%.300s. Nothing was claimed: ask again later.", what,
-             trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
-    refuse(next, PROBLEM_BUS_UNAVAILABLE, detail);
+    const struct failure failure = task_take_away(gateway_of(next), what);
+    refuse(next, failure.problem, failure.detail);
 }
 
 static void respond_nothing(struct next *next) {

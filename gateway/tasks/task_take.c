@@ -34,19 +34,24 @@ static void give_back(const struct task_take *take) {
     board_give_back(take->taking->board, take->find.id);
 }
 
-static void note_failed(struct task_take *take, enum problem problem, const char *detail) {
+struct failure task_take_away(const struct gateway *gateway, const char *what) {
+    const char *trouble = jetstream_trouble(gateway->jetstream);
+    struct failure failure = {.problem = PROBLEM_BUS_UNAVAILABLE};
+    snprintf(failure.detail, sizeof failure.detail,
+             "%s%s%.300s. Nothing was claimed: ask again later.", what, trouble != NULL ? ": " : "",
+             trouble != NULL ? trouble : "");
+    return failure;
+}
+
+static void note_failed(struct task_take *take, const struct failure *failure) {
     give_back(take);
     parley_buffer_clear(&take->item);
-    take->failure.problem = problem;
-    snprintf(take->failure.detail, sizeof take->failure.detail, "%s", detail);
+    take->failure = *failure;
 }
 
 static void note_away(struct task_take *take, const char *what) {
-    const char *trouble = jetstream_trouble(gateway_of(take)->jetstream);
-    char detail[512];
-    snprintf(detail, sizeof detail, "%s%s%.300s. Nothing was claimed: ask again later.", what,
-             trouble != NULL ? ": " : "", trouble != NULL ? trouble : "");
-    note_failed(take, PROBLEM_BUS_UNAVAILABLE, detail);
+    const struct failure failure = task_take_away(gateway_of(take), what);
+    note_failed(take, &failure);
 }
 
 /* ---- what the agent gets ---- */
@@ -112,7 +117,7 @@ static void on_claimed(void *context, const struct internal_submit_answer *answe
         write_item(take, answer->text);
         end(take, TASK_TAKE_CLAIMED);
     } else {
-        note_failed(take, answer->failure->problem, answer->failure->detail);
+        note_failed(take, answer->failure);
         parley_buffer_append(&take->item, answer->text);
         end(take, TASK_TAKE_FAILED);
     }
@@ -157,7 +162,8 @@ static void claim(struct task_take *take) {
         take->taking->options->facts_read_to = 0; /* that is as old */
     }
     if (take->prepared == NULL && !prepare(take)) {
-        note_failed(take, PROBLEM_INTERNAL, "Out of memory.");
+        const struct failure failure = failure_of_status(PARLEY_E_MEMORY);
+        note_failed(take, &failure);
         end(take, TASK_TAKE_FAILED);
         return;
     }

@@ -56,3 +56,6 @@ bool task_take_begin(struct task_take *take, struct task_taking *taking);
  * continues: whether it was made is not known.  Returns: whether it has ended. */
 bool task_take_cancel(struct task_take *take);
 void task_take_finish(struct task_take *take);
+
+/* `what`: a sentence without its full stop; what is known to be wrong with NATS is added. */
+struct failure task_take_away(const struct gateway *gateway, const char *what);
