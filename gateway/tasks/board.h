@@ -54,7 +54,7 @@ enum parley_status board_create(const struct parley_protocol *protocol, const ch
                                 struct board **out) PARLEY_MUST_CHECK;
 void board_destroy(struct board *board);
 
-/* Who is told what happens to work by the clock alone (`tell` NULL: nobody). */
+/* Who is told what happens to work by the clock alone (`tell` NULL: no one). */
 struct board_teller {
     /* Called with the lock held, on any thread: it may call nothing of the board. */
     void (*tell)(void *context, const struct moment *moment);

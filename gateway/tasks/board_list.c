@@ -68,7 +68,7 @@ static bool is_before(struct parley_bytes time, double before) {
     return time.data != NULL && text_unix_time(time, &at) && at < before;
 }
 
-/* What nobody had claimed by then has expired: it was not done either. */
+/* What no agent had claimed by then has expired: it was not done either. */
 static bool has_not_ended(const struct board *board, const char *state) {
     return strcmp(state, board->kind->expired) == 0 ||
            has_state(board, state, board->kind->open_states);

@@ -2,7 +2,7 @@
 
 /* Which work is for whom: finding it, and waking those who wait for it. A new piece of work wakes
  * one who waits, who then looks for the best: not necessarily that one. Who was woken and does not
- * take it hands it on, so that no work lies there while somebody waits for it. */
+ * take it hands it on, so that no work lies there while a request waits for it. */
 
 #include <sodium.h>
 #include <stdio.h>

@@ -247,8 +247,8 @@ static enum parley_status check(struct parley_message *message, struct parley_by
     return is_refused ? PARLEY_OK : judge(message);
 }
 
-/* Checks what the text says in the contract's words. Its findings have no places: nobody has sent
- * that text. */
+/* Checks what the text says in the contract's words. Its findings have no places: no client has
+ * sent that text. */
 static enum parley_status check_in_dialect(struct parley_message *message, struct parley_bytes sent,
                                            const struct parley_codec *codec,
                                            const struct parley_options *options,

@@ -9,7 +9,7 @@
  *               older gateway wrote
  *   <id>.claim  the first task.claimed: turn 1
  *   <id>.turn.N turn N, which follows turn N-1 (turn.h)
- *   <id>.end    the first task.result or task.failed of somebody who may end the task
+ *   <id>.end    the first task.result or task.failed of one who may end the task
  *   <id>.retry  the first task.request that tries it again (retry.c) */
 
 #include "roundtable.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 
 /* Ids that follow from another one, so that every gateway gives the same message the same id. They
- * have the form of a UUID of version 4. Two hashes by FNV-1a, mixed as splitmix64 does: whoever
+ * have the form of a UUID of version 4. Two hashes by FNV-1a, mixed as splitmix64 does: one who
  * knows the id of a task can foresee them. */
 
 #include <inttypes.h>

@@ -42,7 +42,7 @@ static enum parley_status join_key(struct parley_message *message, struct parley
     return PARLEY_OK;
 }
 
-/* The types by which an evolution goes on. An intent needs no facts, but what follows it in the
+/* The types by which an evolution continues. An intent needs no facts, but what follows it in the
  * same request waits for it. */
 static bool is_evolution(unsigned type) {
     return type == SUPERVISOR_EVOLUTION_INTENT || type == SUPERVISOR_EVOLUTION_RESULT ||

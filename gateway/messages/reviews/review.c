@@ -447,7 +447,7 @@ static void on_end(void *state, struct http_request *request) {
     }
 }
 
-/* Its client is gone. What waits for an ack goes on: nobody knows whether it is stored. */
+/* Its client is gone. What waits for an ack continues: whether it is stored is not known. */
 static void on_closed(void *state, bool is_complete) {
     struct review *review = state;
     (void)is_complete;

@@ -509,7 +509,7 @@ static enum submission_step ask_last(struct submission *submission, struct verdi
     return SUBMISSION_WAITS;
 }
 
-/* Something is to be written first: then it is decided on anew. */
+/* Something is to be written first: then it is decided on once more. */
 static enum submission_step prepare(struct submission *submission,
                                     const struct parley_decision *decision) {
     enum { WHOLE_WINDOW = 100 };

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #pragma once
 
-/* One message on its way from its verdict to its result, whoever has sent it: what earlier messages
+/* One message on its way from its verdict to its result, from any sender: what earlier messages
  * say of it is looked up and decides (deciding.h), its object goes to the store, it is published,
  * and once it is stored its own fact is created (ADR 25), or its acknowledgement published. What
  * JetStream calls a duplicate is compared. A fact is never ahead of its message. */
@@ -127,7 +127,7 @@ enum parley_status submission_begin(struct submission *submission, struct submit
 /* While it is READY and not in its turn yet: if something is missing that may come in a moment,
  * asks for it now, together with what others ask for; on_ready follows then. */
 void submission_foresee(struct submission *submission);
-/* Goes on with a message that is READY, in its turn: it is valid, or it halts (HALTING_HALTS).
+/* Continues with a message that is READY, in its turn: it is valid, or it halts (HALTING_HALTS).
  * `verdict`: of this turn; NULL: the message has waited.  `out`: its `verdict` in any case; what
  * else it says where the step is SUBMISSION_ENDS. */
 enum submission_step submission_go(struct submission *submission, const struct verdict *verdict,

@@ -192,7 +192,7 @@ static void on_prepared(void *context, enum fact_written written, const struct j
     }
 }
 
-/* Something is to be written first: then it is decided on anew. */
+/* Something is to be written first: then it is decided on once more. */
 static void prepare(struct taken *taken, const struct parley_decision *decision) {
     enum { PREPARED_MAX = 16 };
     struct parley_buffer value;

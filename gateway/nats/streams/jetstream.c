@@ -2,9 +2,9 @@
 
 /* See jetstream.h: the life of the whole, and the probe that shows whether an embedded server still
  * acknowledges messages. The probe has a stream of its own, and shows that of the server:
- * nats-server 2.9 hangs as a whole on a full disk. From 2.14 on it goes on, but stores nothing any
- * more in a stream of which it could not write one message, and does not answer: that the stream's
- * own messages show. Either is cured by a restart. */
+ * nats-server 2.9 hangs as a whole on a full disk. From 2.14 on it continues, but stores nothing
+ * any more in a stream of which it could not write one message, and does not answer: that the
+ * stream's own messages show. Either is cured by a restart. */
 
 #include "jetstream.h"
 

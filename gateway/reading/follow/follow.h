@@ -89,7 +89,7 @@ bool follow_query_admit(struct http_request *request, const struct follow_query 
 /* Whether a request with this value of the option `follow` (NULL: without it) follows the list. */
 bool follow_is_asked(const char *value);
 
-/* `guard` NULL: everybody may read.  Owns: borrows all. */
+/* `guard` NULL: every client may read.  Owns: borrows all. */
 enum parley_status follows_create(struct reactor *reactor, const struct guard *guard,
                                   const struct configuration *configuration,
                                   struct follows **out) PARLEY_MUST_CHECK;

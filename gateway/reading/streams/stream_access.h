@@ -28,7 +28,7 @@ TAILQ_HEAD(stream_access_entries, stream_access_entry);
 /* Owns: the caller embeds it. */
 struct stream_access {
     struct reactor *reactor;
-    const struct guard *guard; /* NULL: everybody may read */
+    const struct guard *guard; /* NULL: every client may read */
     const struct configuration *configuration;
     struct stream_access_entries entries; /* those first that this round has not looked at */
     uint64_t round;

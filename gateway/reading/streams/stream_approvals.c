@@ -200,7 +200,7 @@ static void on_message(void *context, const struct jetstream_held *held) {
     }
 }
 
-/* Goes on to what was asked for, or fails. */
+/* Waits for what was asked for, or fails. */
 static void await(struct stream_approved *approved, struct jetstream_request *asked) {
     approved->asked = asked;
     if (asked == NULL) {

@@ -19,7 +19,7 @@ struct streams;
 
 /* `schemas`: one for each of parley_protocols, in its order; `configuration` may change between
  * turns, but for its channels (see streams_access_changed);
- * `guard` NULL: everybody may read.  Owns: borrows all arguments; returns new streams, which the
+ * `guard` NULL: every client may read.  Owns: borrows all arguments; returns new streams, which the
  * caller destroys. */
 enum parley_status streams_create(struct reactor *reactor, struct jetstream *jetstream,
                                   const struct guard *guard, struct parley_schema *const *schemas,
