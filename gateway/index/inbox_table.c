@@ -52,8 +52,9 @@ struct inbox_table {
     struct inbox_list *lists[INBOX_AGENTS_MAX]; /* by their numbers; NULL: it is free */
     size_t bytes;
     struct inbox_position position;
-    bool has_more; /* news, at once */
-    int64_t news_ms;
+    bool has_more;    /* news, at once */
+    int64_t news_ms;  /* when they are asked for next */
+    int64_t clock_ms; /* when it is looked for next what changes by the time alone */
     enum inbox_wish asked;
     unsigned number; /* of the list that was asked for last */
 };
@@ -380,6 +381,10 @@ static bool wants_page(const struct inbox_list *list) {
 }
 
 static void look_at_clock(struct inbox_table *table, int64_t now_ms, int64_t wall_ms) {
+    if (now_ms < table->clock_ms) {
+        return;
+    }
+    table->clock_ms = now_ms + INBOX_NEWS_MS;
     for (size_t i = 0; i < INBOX_AGENTS_MAX; i++) {
         struct inbox_list *list = table->lists[i];
         if (list != NULL && list->trouble == NULL && list->is_whole && !list->is_reading &&
@@ -401,11 +406,11 @@ static enum inbox_wish choose(struct inbox_table *table, int64_t now_ms, int64_t
     if (!table->position.is_known) {
         return INBOX_NEWS;
     }
+    look_at_clock(table, now_ms, wall_ms);
     if (next_list(table, wants_items) != NULL) {
         return INBOX_ITEMS;
     }
     if (is_news_due && table->asked != INBOX_NEWS) {
-        look_at_clock(table, now_ms, wall_ms);
         return INBOX_NEWS;
     }
     if (next_list(table, wants_page) != NULL) {

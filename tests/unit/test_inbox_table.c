@@ -186,6 +186,13 @@ static void settle(void) {
     }
 }
 
+/* Nothing is stored meanwhile. */
+static void rest_for_long(void) {
+    for (size_t i = 0; i < 5; i++) {
+        settle();
+    }
+}
+
 /* ---- what the view has ---- */
 
 static void assert_has_view(struct reader *reader, const char *agent) {
@@ -369,10 +376,22 @@ static void test_an_item_becomes_overdue_by_the_clock_alone(void **state) {
     settle();
     read_changes(&its.readers[0]);
     assert_non_null(strstr(its.readers[0].texts[1], "\"overdue\":false"));
+    rest_for_long();
     its.wall_ms += 4 * HOUR_MS;
     settle();
     read_changes(&its.readers[0]);
     assert_non_null(strstr(its.readers[0].texts[1], "\"overdue\":true"));
+}
+
+static void test_an_inbox_is_read_again_after_ten_minutes_without_a_message(void **state) {
+    (void)state;
+    enter(&its.readers[0], "Bob", INDEX_ANY);
+    settle();
+    rest_for_long();
+    its.questions = 0;
+    its.now_ms += INBOX_AGAIN_MS;
+    settle();
+    assert_int_equal(its.questions, 2); /* for news, and for its one page */
 }
 
 /* A question a second, whatever else is stored; and one for each message that concerns an inbox. */
@@ -517,6 +536,7 @@ int main(void) {
         TEST(test_what_leaves_the_stream_leaves_the_inbox),
         TEST(test_a_stream_that_was_created_again_is_read_again),
         TEST(test_an_item_becomes_overdue_by_the_clock_alone),
+        TEST(test_an_inbox_is_read_again_after_ten_minutes_without_a_message),
         TEST(test_what_concerns_no_inbox_asks_for_nothing),
         TEST(test_an_inbox_is_kept_for_ten_seconds_after_its_last_reader),
         TEST(test_an_inbox_that_is_given_up_says_nothing_to_others),
