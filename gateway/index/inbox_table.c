@@ -24,7 +24,7 @@ struct item {
 
 struct inbox_list {
     struct inbox_table *table;
-    char *agent;
+    char *agent; /* its name as the index has it */
     bool is_bound, is_unacked, is_limited;
     struct limit_sender sender; /* who has begun it, if is_limited */
     size_t reader_count;
@@ -269,9 +269,9 @@ static void free_list(struct inbox_list *list) {
     free(list);
 }
 
-static bool is_key_of(const struct inbox_list *list, const struct inbox_key *key) {
+static bool is_of(const struct inbox_list *list, const char *agent, const struct inbox_key *key) {
     return list->trouble == NULL && list->is_bound == key->is_bound &&
-           list->is_unacked == key->is_unacked && strcmp(list->agent, key->agent) == 0;
+           list->is_unacked == key->is_unacked && strcmp(list->agent, agent) == 0;
 }
 
 /* So that one sender leaves room for others. */
@@ -286,10 +286,12 @@ static bool has_enough(const struct inbox_table *table, const struct limit_sende
 }
 
 struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inbox_key *key) {
+    char room[INDEX_DIGEST_SIZE];
+    const char *name = index_short_text(parley_bytes_of(key->agent), room).data;
     unsigned free_number = INBOX_AGENTS_MAX;
     for (unsigned i = 0; i < INBOX_AGENTS_MAX; i++) {
         struct inbox_list *list = table->lists[i];
-        if (list != NULL && is_key_of(list, key)) {
+        if (list != NULL && is_of(list, name, key)) {
             list->reader_count++;
             return list;
         }
@@ -297,7 +299,7 @@ struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inb
     }
     const bool has_room = free_number < INBOX_AGENTS_MAX && !has_enough(table, key->sender);
     struct inbox_list *list = has_room ? calloc(1, sizeof *list) : NULL;
-    char *agent = list != NULL ? strdup(key->agent) : NULL;
+    char *agent = list != NULL ? strdup(name) : NULL;
     if (agent == NULL) {
         free(list);
         return NULL;

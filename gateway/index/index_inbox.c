@@ -80,11 +80,18 @@ static bool is_for(struct index_page *page, const struct duty_thread *thread, si
            has_name(out->names, out->count, agent);
 }
 
+/* The agent's name as the file has it. */
+static struct parley_bytes agent_of(const struct index_asking *asking,
+                                    char room[INDEX_DIGEST_SIZE]) {
+    return index_short_text(parley_bytes_of(asking->question->values[INDEX_AGENT]), room);
+}
+
 /* Returns: false: as above. */
 static bool take_row(struct index_page *page, const struct index_duties_row *row) {
     struct index_asking *asking = page->duties.asking;
     const struct index_question *question = asking->question;
-    const struct parley_bytes agent = parley_bytes_of(question->values[INDEX_AGENT]);
+    char room[INDEX_DIGEST_SIZE];
+    const struct parley_bytes agent = agent_of(asking, room);
     const bool is_first = index_page_is_first(page);
     struct index_recipients recipients;
     if (!index_is_visible(asking, &row->message) || !may_be_for(page, row, agent)) {
@@ -111,7 +118,8 @@ static bool take_row(struct index_page *page, const struct index_duties_row *row
 }
 
 enum index_answered index_inbox_write(struct index_asking *asking) {
-    const struct parley_bytes agent = parley_bytes_of(asking->question->values[INDEX_AGENT]);
+    char name[INDEX_DIGEST_SIZE];
+    const struct parley_bytes agent = agent_of(asking, name);
     struct index_inbox *inbox = asking->question->inbox;
     struct index_page page = {.rows_read = 0};
     struct index_page_rows named = {.is_there = false}, rest = {.is_there = false};

@@ -53,7 +53,7 @@ struct inbox_position {
 struct index_inbox {
     /* Of the question about news. It moves the position on, at first to the present end. */
     struct inbox_position position;
-    const char *agents[INBOX_AGENTS_MAX]; /* NULL: none has this number */
+    const char *agents[INBOX_AGENTS_MAX]; /* index_short_text of each; NULL: none has this number */
     struct index_inbox_news news[INBOX_NEWS_MAX];
     size_t news_count;
     bool has_more; /* messages after the position are indexed */

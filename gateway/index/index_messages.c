@@ -85,6 +85,13 @@ static bool has_other(struct index_asking *asking, const struct index_message *m
     return is_there;
 }
 
+static bool is_sender(const struct index_asking *asking, const struct index_message *message) {
+    char room[INDEX_DIGEST_SIZE];
+    const char *wanted = value_of(asking, INDEX_SENDER);
+    return wanted == NULL ||
+           parley_bytes_equal(message->sender, index_short_text(parley_bytes_of(wanted), room));
+}
+
 static bool is_text(const struct index_asking *asking, const struct index_message *message,
                     enum index_option option, struct parley_bytes text) {
     char room[INDEX_DIGEST_SIZE];
@@ -115,12 +122,11 @@ bool index_messages_match(struct index_asking *asking, const struct index_messag
     const char *target = value_of(asking, INDEX_REFERS_TO);
     const char *keyword = value_of(asking, INDEX_KEYWORD);
     const char *receiver = value_of(asking, INDEX_RECEIVER);
-    const char *sender = value_of(asking, INDEX_SENDER), *lane = value_of(asking, INDEX_LANE);
+    const char *lane = value_of(asking, INDEX_LANE);
     return message->protocol_number == asking->question->protocol &&
            index_is_visible(asking, message) && is_type(asking, message) &&
            is_text(asking, message, INDEX_ID, message->id) &&
-           is_text(asking, message, INDEX_THREAD, message->thread) &&
-           (sender == NULL || parley_bytes_equal(message->sender, parley_bytes_of(sender))) &&
+           is_text(asking, message, INDEX_THREAD, message->thread) && is_sender(asking, message) &&
            (lane == NULL || parley_bytes_equal(message->lane, parley_bytes_of(lane))) &&
            (target == NULL || has_other(asking, message, HAS_TARGET, target, 0)) &&
            (keyword == NULL || has_other(asking, message, HAS_TARGET, keyword, 1)) &&

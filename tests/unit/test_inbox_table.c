@@ -394,6 +394,29 @@ static void test_an_inbox_is_read_again_after_ten_minutes_without_a_message(void
     assert_int_equal(its.questions, 2); /* for news, and for its one page */
 }
 
+/* The index has the digest of its name. */
+static void test_an_agent_with_a_long_name_has_an_inbox(void **state) {
+    char name[301] = "", text[700];
+    (void)state;
+    memset(name, 'A', sizeof name - 1);
+    snprintf(text, sizeof text,
+             "{\"subject\":\"QUESTION: Heat\",\"body_md\":\"# Q\\n\\n## Question\\nWhy?\","
+             "\"from\":\"Ann\",\"to\":[\"%s\"],\"ack_required\":true}",
+             name);
+    index_fixture_store(NULL, NULL, text);
+    index_fixture_commit();
+    enter(&its.readers[0], name, INDEX_ANY);
+    settle();
+    index_fixture_store(NULL, NULL, text);
+    index_fixture_commit();
+    settle();
+    read_changes(&its.readers[0]);
+    for (size_t i = 1; i <= 2; i++) {
+        assert_non_null(its.readers[0].texts[i]);
+    }
+    assert_has_view(&its.readers[0], name);
+}
+
 /* A question a second, whatever else is stored; and one for each message that concerns an inbox. */
 static void test_what_concerns_no_inbox_asks_for_nothing(void **state) {
     (void)state;
@@ -537,6 +560,7 @@ int main(void) {
         TEST(test_a_stream_that_was_created_again_is_read_again),
         TEST(test_an_item_becomes_overdue_by_the_clock_alone),
         TEST(test_an_inbox_is_read_again_after_ten_minutes_without_a_message),
+        TEST(test_an_agent_with_a_long_name_has_an_inbox),
         TEST(test_what_concerns_no_inbox_asks_for_nothing),
         TEST(test_an_inbox_is_kept_for_ten_seconds_after_its_last_reader),
         TEST(test_an_inbox_that_is_given_up_says_nothing_to_others),

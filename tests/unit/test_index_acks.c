@@ -451,6 +451,37 @@ static void test_a_cursor_of_another_list_is_refused(void **state) {
     parley_buffer_finish(&out);
 }
 
+/* The file has its digest. */
+static void test_a_name_of_more_than_256_bytes_is_asked_for_as_it_is(void **state) {
+    static const struct {
+        const char *view;
+        enum index_option option;
+    } rows[] = {{"inbox", INDEX_AGENT}, {"messages", INDEX_RECEIVER}, {"messages", INDEX_SENDER}};
+    char name[301] = "", text[1024];
+    struct parley_buffer out;
+    (void)state;
+    memset(name, 'A', sizeof name - 1);
+    snprintf(text, sizeof text,
+             "{\"subject\":\"INFO: Heat\",\"body_md\":\"x\",\"from\":\"%s\",\"to\":[\"Ann\"]}",
+             name);
+    index_fixture_store(NULL, NULL, text);
+    snprintf(text, sizeof text,
+             "{\"subject\":\"INFO: Heat\",\"body_md\":\"x\",\"from\":\"Ann\",\"to\":[\"%s\"]}",
+             name);
+    index_fixture_store(NULL, NULL, text);
+    index_fixture_commit();
+    parley_buffer_init(&out);
+    for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
+        struct index_question question = question_of(rows[i].view);
+        question.values[rows[i].option] = name;
+        index_fixture_ask(&question, NULL, &out);
+        if (index_fixture_count(out.data, "\"specversion\"") != 1) {
+            fail_msg("%zu: %s", i, out.data);
+        }
+    }
+    parley_buffer_finish(&out);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_lists_are_what_a_plain_reading_makes_of_histories,
@@ -459,6 +490,8 @@ int main(void) {
                                         set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_an_item_says_whether_it_is_urgent_and_overdue, set_up,
                                         tear_down),
+        cmocka_unit_test_setup_teardown(test_a_name_of_more_than_256_bytes_is_asked_for_as_it_is,
+                                        set_up, tear_down),
         cmocka_unit_test_setup_teardown(test_a_cursor_of_another_list_is_refused, set_up,
                                         tear_down),
     };
