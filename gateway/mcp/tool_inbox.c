@@ -3,7 +3,7 @@
 /* What waits for an agent: the open tasks that are addressed to it, those that it holds, the
  * messages that it has to acknowledge, where there is an index, and what halts it: the halts that
  * it made, and those of the sessions that it names. One request after the other; what a token may
- * not read is left out, and named. */
+ * not read is left out, and named, unless that is everything. */
 
 #include <parley/index.h>
 #include <parley/tasks.h>
@@ -24,6 +24,7 @@ enum part { TASKS, MESSAGES, HALTS, PARTS };
 
 /* Of tool_call.left_out, whose other bits are parts: tasks or messages are not all there. */
 #define HAS_MORE (UINT64_C(1) << PARTS)
+#define ALL_PARTS (HAS_MORE - 1)
 
 static bool has(const struct parley_protocol *protocol, enum part part) {
     return part == TASKS      ? protocol->tasks != NULL
@@ -240,6 +241,9 @@ static enum tool_step then_inbox(struct tool_call *call, const struct tool_answe
     take_answer(call, answer);
     if (ask_next(call, answer, out)) {
         return TOOL_ASKS;
+    }
+    if ((call->left_out & ALL_PARTS) == ALL_PARTS) {
+        return TOOL_ANSWERED; /* nothing may be read: the refusal of the last part says so */
     }
     parley_buffer_append(&out->answer, parley_buffer_bytes(&call->gathered));
     parley_buffer_format(&out->answer, "],\"more\":%s,\"left_out\":[",

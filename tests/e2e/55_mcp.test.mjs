@@ -625,6 +625,8 @@ describe('a server with tokens', () => {
       [none, 'send', { protocol: 'vlp', message: claim() }],
       [sender, 'send', { protocol: 'roundtable', message: taskRequest('a.b') }],
       [sender, 'next_task', agent],
+      [none, 'inbox', agent],
+      [sender, 'inbox', agent],
     ]) {
       const result = await ask(token, modernRequest('tools/call', { name, arguments: args }));
       assert.equal(result.isError, true);
