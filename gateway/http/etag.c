@@ -10,8 +10,13 @@
 #define ETAG_SIZE 40
 
 bool etag_is_known(const struct http_request *request, const char *etag) {
-    const char *known = http_request_header(request, "If-None-Match");
-    return known != NULL && (strcmp(known, "*") == 0 || strstr(known, etag) != NULL);
+    const char *known;
+    for (size_t i = 0; (known = http_request_header_at(request, "If-None-Match", i)) != NULL; i++) {
+        if (strcmp(known, "*") == 0 || strstr(known, etag) != NULL) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Weak: the compressed text is another sequence of bytes. */
@@ -30,10 +35,6 @@ void etag_respond(struct http_request *request, const char *cache_control, const
     write_etag(text, etag);
     http_header(request, "ETag", etag);
     http_header(request, "Cache-Control", cache_control);
-    if (etag_is_known(request, etag)) {
-        http_respond(request, 304, NULL, (struct parley_bytes){0});
-        return;
-    }
     http_compress(request);
-    http_respond(request, 200, type, text);
+    http_respond(request, etag_is_known(request, etag) ? HTTP_NOT_MODIFIED : 200, type, text);
 }

@@ -5,7 +5,7 @@
 
 #include "http.h"
 
-/* Whether If-None-Match, which may be a list or "*", has this ETag. */
+/* Whether If-None-Match, which may be a list, on several lines, or "*", has this ETag. */
 bool etag_is_known(const struct http_request *request, const char *etag);
 
 /* Answers 200 with the text and an ETag made of it, or 304 when the client has it.

@@ -46,6 +46,11 @@ const char *http_request_header(const struct http_request *request, const char *
                                                   : NULL;
 }
 
+const char *http_request_header_at(const struct http_request *request, const char *name,
+                                   size_t number) {
+    return number == 0 ? http_request_header(request, name) : NULL;
+}
+
 void http_header(struct http_request *request, const char *name, const char *value) {
     char *to = strcmp(name, "ETag") == 0               ? request->etag
                : strcmp(name, "Cache-Control") == 0    ? request->cache_control

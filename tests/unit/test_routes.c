@@ -129,6 +129,11 @@ const char *http_request_header(const struct http_request *request, const char *
                                                 : NULL;
 }
 
+const char *http_request_header_at(const struct http_request *request, const char *name,
+                                   size_t number) {
+    return number == 0 ? http_request_header(request, name) : NULL;
+}
+
 int64_t http_request_content_length(const struct http_request *request) {
     (void)request;
     return 0;

@@ -49,12 +49,13 @@ void kept_page_respond(struct http_request *request, const char *content_type,
     http_header(request, "ETag", etag);
     /* Another version may answer differently: cache it, but revalidate. */
     http_header(request, "Cache-Control", "no-cache");
+    const struct parley_bytes body = parley_buffer_bytes(&page->bodies[coding]);
     if (etag_is_known(request, etag)) {
-        http_respond(request, 304, NULL, (struct parley_bytes){0});
+        http_respond_kept(request, HTTP_NOT_MODIFIED, NULL, body);
         return;
     }
     if (coding != CODING_IDENTITY) {
         http_header(request, "Content-Encoding", coding_name(coding));
     }
-    http_respond_kept(request, 200, content_type, parley_buffer_bytes(&page->bodies[coding]));
+    http_respond_kept(request, 200, content_type, body);
 }

@@ -169,6 +169,9 @@ int64_t http_request_certificate_expires_at(const struct http_request *request);
 const char *http_request_host(const struct http_request *request);
 /* NULL when absent; `name` in any case. Of several the first, but of Accept all as one list. */
 const char *http_request_header(const struct http_request *request, const char *name);
+/* The header `number`, from 0 on, of those that have the name. NULL: there are not so many. */
+const char *http_request_header_at(const struct http_request *request, const char *name,
+                                   size_t number);
 /* Decoded, a `+` being a blank. NULL when absent; "" for `?follow`. */
 const char *http_request_query(const struct http_request *request, const char *name);
 /* How many seconds the client is willing to wait for an answer (`Prefer: wait=N`); 0 if it does not
@@ -243,7 +246,9 @@ const struct http_encoding *http_request_encoding(const struct http_request *req
 /* Answers; of several answers the first counts. X-Request-Id is added; HEAD gets the headers alone;
  * the rest of the body is read and discarded first, so that the client sees the answer (unless it
  * waits for a 100-continue: then it is answered at once).  Copies `body`. `content_type` NULL: no
- * body. */
+ * body. HTTP_NOT_MODIFIED is given what the answer 200 would be: its length is sent (RFC 9110,
+ * section 8.6), and neither its body nor its type. */
+#define HTTP_NOT_MODIFIED 304
 void http_respond(struct http_request *request, unsigned status, const char *content_type,
                   struct parley_bytes body);
 

@@ -79,9 +79,10 @@ void http_commit(struct http_request *request) {
     request->commit.done = on_committed;
 }
 
+/* Of 304 libmicrohttpd sends no body, as of HEAD, but its length. */
 static void respond_whole(struct http_request *request, unsigned status, const char *content_type,
                           struct parley_bytes bytes, enum MHD_ResponseMemoryMode mode) {
-    if (!request->connection->head.is_head) {
+    if (!request->connection->head.is_head && status != HTTP_NOT_MODIFIED) {
         http_count_sent(request, bytes.length);
     }
     /* Neither mode writes to it. */
@@ -126,8 +127,13 @@ void http_respond(struct http_request *request, unsigned status, const char *con
     }
     struct parley_buffer encoded, compressed;
     struct parley_bytes bytes;
-    const char *media_type = encode(request, content_type, body, &encoded, &bytes);
-    bytes = http_coding_whole(request, bytes, &compressed);
+    const char *coding, *media_type = encode(request, content_type, body, &encoded, &bytes);
+    bytes = http_coding_whole(request, bytes, &compressed, &coding);
+    if (status == HTTP_NOT_MODIFIED) {
+        media_type = NULL;
+    } else if (coding != NULL) {
+        http_header(request, "Content-Encoding", coding);
+    }
     respond_whole(request, status, media_type, bytes, MHD_RESPMEM_MUST_COPY);
     parley_buffer_finish(&compressed);
     parley_buffer_finish(&encoded);

@@ -32,8 +32,9 @@ void http_compress(struct http_request *request) {
 }
 
 struct parley_bytes http_coding_whole(struct http_request *request, struct parley_bytes body,
-                                      struct parley_buffer *scratch) {
+                                      struct parley_buffer *scratch, const char **out_coding) {
     parley_buffer_init(scratch);
+    *out_coding = NULL;
     if (!request->may_compress || body.length < HTTP_COMPRESSED_BYTES_MIN) {
         return body;
     }
@@ -49,7 +50,7 @@ struct parley_bytes http_coding_whole(struct http_request *request, struct parle
     if (length < 0) {
         return body;
     }
-    http_header(request, "Content-Encoding", coding_name(coding));
+    *out_coding = coding_name(coding);
     return (struct parley_bytes){scratch->data, (size_t)length};
 }
 

@@ -645,22 +645,24 @@ static const struct http_place *places_of(const struct http_head *head) {
     return (const void *)head->places.data;
 }
 
-const char *http_head_field(const struct http_head *head, const char *name) {
+const char *http_head_field_at(const struct http_head *head, const char *name, size_t number) {
     const size_t length = strlen(name);
     const struct http_place *place = places_of(head) + head->option_count;
     if ((head->name_marks & mark_of(name, length)) == 0) {
         return NULL;
     }
-    if (head->accept.length > 0 && strcasecmp(name, "Accept") == 0) {
-        return head->accept.data;
-    }
     for (size_t i = 0; i < head->field_count; i++, place++) {
         if (place->name_length == length &&
-            strncasecmp(head->text.data + place->name, name, length) == 0) {
+            strncasecmp(head->text.data + place->name, name, length) == 0 && number-- == 0) {
             return head->text.data + place->value;
         }
     }
     return NULL;
+}
+
+const char *http_head_field(const struct http_head *head, const char *name) {
+    const bool is_joined = head->accept.length > 0 && strcasecmp(name, "Accept") == 0;
+    return is_joined ? head->accept.data : http_head_field_at(head, name, 0);
 }
 
 const char *http_head_option(const struct http_head *head, const char *name) {

@@ -111,6 +111,8 @@ size_t http_head_write(const struct http_head *head, bool is_chunked, char *out)
 /* Returns the first of several headers, but of Accept all (RFC 9110, section 5.3). NULL if absent.
  * `name`: in any case. */
 const char *http_head_field(const struct http_head *head, const char *name);
+/* As http_request_header_at. */
+const char *http_head_field_at(const struct http_head *head, const char *name, size_t number);
 /* Decoded: a `+` is a blank, and a %00 the byte 0x01. NULL if absent. "" for `?follow`. */
 const char *http_head_option(const struct http_head *head, const char *name);
 /* Calls `each` for every query option, until it returns false. */

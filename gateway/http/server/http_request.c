@@ -310,6 +310,11 @@ const char *http_request_header(const struct http_request *request, const char *
     return http_head_field(&request->connection->head, name);
 }
 
+const char *http_request_header_at(const struct http_request *request, const char *name,
+                                   size_t number) {
+    return http_head_field_at(&request->connection->head, name, number);
+}
+
 uint32_t http_request_wait_s(const struct http_request *request) {
     return request->connection->head.wait_s;
 }

@@ -362,7 +362,7 @@ export class RawConnection {
     );
     this.received = this.received.subarray(end + 4);
     const status = Number(first.split(' ')[1]);
-    const bare = head || status === 100 || status === 204;
+    const bare = head || status === 100 || status === 204 || status === 304;
     const body = bare ? Buffer.alloc(0) : await this.#body(headers, timeout);
     return { status, headers, body, text: body.toString('utf8') };
   }
