@@ -32,7 +32,8 @@ enum {
     PLACES_MAX = 64,
     LOOK_MS = 2000,
     HURRY_MS = 1000,
-    HELD_MS = 25, /* index_pace and index_keeper_hurry are asked again */
+    WRITABLE_MS = 10000, /* after the last failure */
+    HELD_MS = 25,        /* index_pace and index_keeper_hurry are asked again */
     BATCH_ROWS = 20000,
     PULL_COUNT = 256,
     PULL_BYTES = 512 * 1024,
@@ -60,8 +61,7 @@ struct place {
     bool is_current;    /* nothing more has come than the stream said it would */
     bool is_held;       /* it is to be read on when that is allowed */
     bool is_seen;
-    bool
-        is_gone; /* the stream is not there, and messages lie in others: it is waited for no more */
+    bool is_gone;   /* it is not there, and messages lie in others: it is waited for no more */
     bool is_placed; /* the file knows it, and holds nothing of an earlier one of its name */
 };
 
@@ -79,6 +79,7 @@ struct index_keeper {
     struct index_clocks clocks;
     int64_t paced_ms;   /* when `pace` was asked last */
     int64_t pending_ms; /* when the first row of the transaction was written */
+    int64_t failed_ms;  /* when the file could not be used last */
     pthread_t thread;
     uint64_t file_number;                  /* of the store's file */
     bool is_ready, has_thread, has_failed; /* has_failed: it was logged */
@@ -128,8 +129,8 @@ static uint64_t next_of(const struct place *place) {
     return place->whole >= place->at.next ? place->whole + 1 : place->at.next;
 }
 
-/* That a file can be opened does not say that it can be written, as on a full disk: it can, once it
- * has all that there is. */
+/* That a file can be opened, or takes a transaction, does not say that it can be written, as on a
+ * full disk: it can, once it has all that there is, or has not failed for a while. */
 static void note_written(struct index_keeper *keeper) {
     keeper->has_failed = false;
     if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
@@ -146,7 +147,7 @@ static void note_covered(struct index_keeper *keeper) {
         struct place *place = &keeper->places[i];
         const bool is_covered = place->is_seen && place->is_placed && next_of(place) > place->last;
         place->covered_ms = is_covered ? place->looked_ms : place->covered_ms;
-        is_whole = is_whole && is_covered;
+        is_whole = is_whole && (is_covered || place->is_gone);
     }
     publish_covered(keeper);
     if (is_whole) {
@@ -173,6 +174,7 @@ static void note_remade(struct index_keeper *keeper, const char *why) {
 static void on_failure(struct index_keeper *keeper, const char *why) {
     const bool is_damaged = keeper->store != NULL && index_store_is_damaged(keeper->store);
     close_store(keeper);
+    keeper->failed_ms = reactor_now_ms(keeper->reactor);
     if (is_damaged && index_file_set_aside(keeper->options.folder)) {
         note_remade(keeper, "the file is damaged");
         return;
@@ -237,9 +239,12 @@ static bool open_store(struct index_keeper *keeper) {
 }
 
 static void commit(struct index_keeper *keeper) {
+    const bool has_rows = keeper->store != NULL && index_store_pending(keeper->store) > 0;
     reactor_timer_clear(keeper->reactor, &keeper->commit);
     if (keeper->store != NULL && index_store_commit(keeper->store) != PARLEY_OK) {
         on_failure(keeper, "rows cannot be committed");
+    } else if (has_rows && reactor_now_ms(keeper->reactor) - keeper->failed_ms >= WRITABLE_MS) {
+        note_written(keeper);
     }
     note_covered(keeper);
 }
@@ -555,13 +560,11 @@ static void on_ready(void *context) {
 }
 
 static void on_away(void *context) {
-    struct index_keeper *keeper = context;
-    keeper->is_ready = false;
+    ((struct index_keeper *)context)->is_ready = false;
 }
 
 static void on_unusable(void *context, const char *error) {
-    (void)context; /* the workers say so */
-    (void)error;
+    (void)context, (void)error; /* the workers say so */
 }
 
 static enum parley_status connect_to_nats(struct index_keeper *keeper) {
