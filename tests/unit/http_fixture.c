@@ -368,6 +368,12 @@ static void respond_hello(struct app *app, struct http_request *request) {
     http_respond(request, 200, "text/plain", PARLEY_BYTES("hello"));
 }
 
+static void tell_liveness(struct app *app, struct http_request *request) {
+    (void)app;
+    http_respond(request, 200, "text/plain",
+                 parley_bytes_of(http_can_be_live(request) ? "live" : "whole"));
+}
+
 static void tell_inner(void *context, struct http_inner *inner,
                        const struct http_inner_answer *answer) {
     const struct exchange *exchange = context;
@@ -388,12 +394,9 @@ static void tell_inner(void *context, struct http_inner *inner,
 
 static void ask_inner(void *state, struct http_request *request) {
     struct exchange *exchange = state;
-    static const struct http_field headers[] = {{"Host", {"x", 1}}};
     const struct http_inner_options options = {
         .method = "POST",
         .target = parley_bytes_of(http_request_query(request, "of")),
-        .headers = headers,
-        .header_count = 1,
         .body = parley_buffer_bytes(&exchange->body),
         .answer_bytes_max = INNER_BYTES_MAX,
         .answered = tell_inner,
@@ -427,6 +430,7 @@ static const struct route {
     struct http_handler handler;
 } routes[] = {
     {.path = "/hello", .begin = respond_hello},
+    {.path = "/liveness", .begin = tell_liveness},
     {.path = "/info", .begin = tell},
     {.path = "/peer", .begin = tell_peer},
     {.path = "/certificate", .begin = tell_certificate},

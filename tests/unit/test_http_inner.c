@@ -38,6 +38,7 @@ static const struct {
     {"/hello", 3, "200 whole text/plain - hello"},
     {"/info%3Fa=b%2526c", 3,
      "200 whole text/plain GET, HEAD POST /info 3 probe=none a=b&c [a]=[b&c]"},
+    {"/liveness", 0, "200 whole text/plain - live"},
     {"/nothing", 0, "404 whole text/plain - nothing"},
     {"/early", 9, "413 whole text/plain - too large"},
     {"/early-close", 9, "413 whole text/plain - too large"},

@@ -182,6 +182,7 @@ static enum parley_status make_head(struct http_inner *inner,
                                           .field_count = options->header_count,
                                           .content_length = options->body.length};
     PARLEY_TRY(http_head_make(head, &parts));
+    head->is_1_0 = false; /* without Host, since that was judged as the outer request's */
     return head->fault == NULL ? PARLEY_OK : PARLEY_E_UNSUPPORTED;
 }
 
