@@ -3,7 +3,7 @@
 
 /* How much processor time the thread of the index may take, and when it commits what it has
  * written: it takes what the gateway leaves, and a small part while that is busy, so that senders
- * are not slowed (ADR 59). It reads no clock: whoever asks says what the clocks show. Threads: one.
+ * are not slowed (ADR 59). It reads no clock: the caller says what the clocks show. Threads: one.
  */
 
 #include <stdbool.h>

@@ -6,7 +6,7 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { answerDialog, assertNoFaults, findings, inBrowser, openPage, PAGES, TITLES, useBrowser } from './lib/console.mjs';
+import { answerDialog, assertNoFaults, findings, inBrowser, openPage, PAGES, setHidden, TITLES, useBrowser } from './lib/console.mjs';
 import { assertHalted, block, halts, review, safe, session } from './lib/halts.mjs';
 import { get, post, send, sendLines } from './lib/http.mjs';
 import { startNats } from './lib/nats.mjs';
@@ -444,14 +444,10 @@ describe('a connection', { ...inBrowser }, () => {
     shown = await parleyFor(t, { nats: nats.url, listen: `127.0.0.1:${port}` });
     await rowOf(page, sent[19].id).waitFor();
     // A hidden tab closes its stream, and goes on from its token.
-    const setHidden = (isHidden) => page.evaluate((value) => {
-      Object.defineProperty(document, 'hidden', { value, configurable: true });
-      document.dispatchEvent(new Event('visibilitychange'));
-    }, isHidden);
-    await setHidden(true);
+    await setHidden(page, true);
     await page.getByText('Closed while the tab is hidden').waitFor();
     for (const message of sent.slice(20)) assertAccepted(await send(other, message));
-    await setHidden(false);
+    await setHidden(page, false);
     await rowOf(page, sent[29].id).waitFor();
     const own = await rowOf(page, 'parley end').count(); // the first gateway told that it ended
     assert.equal(await page.getByRole('grid').getAttribute('aria-rowcount'), String(1 + sent.length + own));

@@ -5,7 +5,7 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
-import { assertNoFaults, findings, inBrowser, openPage, useBrowser } from './lib/console.mjs';
+import { assertNoFaults, findings, inBrowser, openPage, setHidden, useBrowser } from './lib/console.mjs';
 import { block, release, session } from './lib/halts.mjs';
 import { get, post, send } from './lib/http.mjs';
 import { startNats } from './lib/nats.mjs';
@@ -182,6 +182,26 @@ describe('eight windows of one browser', { concurrency: false, ...inBrowser }, (
     for (const page of [pages[0], last]) assertNoFaults(page);
   });
 
+  it('leave a place to others while they are hidden, also when they are paused', async (t) => {
+    const page = await browser.open(t, its.parley, 'live');
+    await page.getByText(LIVE).waitFor();
+    await page.getByRole('button', { name: 'Pause' }).click();
+    const places = () => page.evaluate(async () => (await navigator.locks.query()).held.length);
+    for (let i = 0; i < 3; i++) {
+      await setHidden(page, true);
+      await until('it has no place', async () => (await places()) === 0);
+      await setHidden(page, false);
+      await until('it has one place', async () => (await places()) === 1);
+      // The paused reading begins once the answer is there.
+      await page.locator('.dot.open').first().waitFor();
+    }
+    const sent = claim({ sender: 'paused' });
+    assertAccepted(await send(its.parley, sent));
+    await page.getByRole('button', { name: 'Go on' }).click();
+    await rowOf(page, sent.id).waitFor();
+    assertNoFaults(page);
+  });
+
   it('follow one list each where the browser has no Web Locks', async (t) => {
     const context = await browser.context(t);
     await context.addInitScript(() => Object.defineProperty(navigator, 'locks', { value: undefined }));
@@ -220,14 +240,10 @@ describe('Work, whose connection is lost', { ...inBrowser }, () => {
     await rowOf(page, /lost.one claimed bors/).waitFor();
     await rowOf(page, /lost.two requested/).waitFor();
     // A hidden tab has no connection, and goes on from its token.
-    const setHidden = (isHidden) => page.evaluate((value) => {
-      Object.defineProperty(document, 'hidden', { value, configurable: true });
-      document.dispatchEvent(new Event('visibilitychange'));
-    }, isHidden);
-    await setHidden(true);
+    await setHidden(page, true);
     await until('it has no reader', async () => !/parley_stream_readers [1-9]/.test((await get(shown, '/metrics')).text));
     assertAccepted(await sendTask(other, taskResult(task.id, { from: 'bors' })));
-    await setHidden(false);
+    await setHidden(page, false);
     await rowOf(page, /lost.one completed bors/).waitFor();
     assert.equal(await page.locator('[aria-labelledby=tasks] tbody tr').count(), 2);
     assertNoFaults(page);

@@ -124,6 +124,12 @@ export class Stream {
     }
   }
 
+  // Ends with the pause or the connection: one that is closed while it is paused gives its place back.
+  #pauseUntil(signal) {
+    if (!this.#pause || signal.aborted) return undefined;
+    return Promise.race([this.#pause.promise, new Promise((resolve) => signal.addEventListener('abort', resolve))]);
+  }
+
   #close() {
     clearTimeout(this.#timer);
     this.#abort?.abort();
@@ -168,7 +174,7 @@ export class Stream {
         signal: abort.signal,
       });
       this.#onState('open');
-      await readLines(response, (events) => this.#take(events, abort), () => this.#pause?.promise);
+      await readLines(response, (events) => this.#take(events, abort), () => this.#pauseUntil(abort.signal));
       this.#retry(abort);
     } catch (error) {
       this.#retry(abort, error);

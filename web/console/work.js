@@ -22,7 +22,7 @@ const ACTIONS = {
   cancel: {
     label: 'Cancel', applies: ({ state }) => IS_OPEN[state],
     fields: (tasks) => [{ name: 'agent', label: 'In the name of', value: tasks[0].from }, { name: 'reason', label: 'Reason' }],
-    text: 'Whoever waits for them hears that they failed.',
+    text: 'Their requesters hear that they failed.',
   },
   retry: {
     label: 'Try again', applies: ({ state }) => IS_AGAIN[state],

@@ -71,3 +71,9 @@ export async function findings(page) {
       .map(({ id, nodes }) => ({ id, html: nodes.map(({ html }) => html.slice(0, 200)) }));
   });
 }
+
+// As if the window was behind another one, or was shown again.
+export const setHidden = (page, isHidden) => page.evaluate((value) => {
+  Object.defineProperty(document, 'hidden', { value, configurable: true });
+  document.dispatchEvent(new Event('visibilitychange'));
+}, isHidden);
