@@ -12,6 +12,7 @@
 
 #include "jetstream_check.h"
 #include "jetstream_map_build.h"
+#include "jetstream_placement.h"
 
 enum { STREAMS_MAX = 3 };
 
@@ -168,11 +169,38 @@ static void test_subjects_collide_where_one_matches_both(void **state) {
     }
 }
 
+/* It may have several copies, or allow no direct requests. */
+static void test_of_another_stream_nothing_is_known_before_it_is_looked_at(void **state) {
+    (void)state;
+    static struct jetstream jetstream;
+    static struct jetstream_check checks[2];
+    struct jetstream_group group = {
+        .jetstream = &jetstream, .stream = &STREAM, .checks = checks, .check_count = 2};
+    const struct jetstream_map_build placing = {.at = {0, -1, -1}};
+    jetstream.setup = (struct jetstream_setup){.checks = checks, .check_count = 2};
+    for (size_t i = 0; i < 2; i++) {
+        checks[i] = (struct jetstream_check){.jetstream = &jetstream,
+                                             .group = &group,
+                                             .copies = 1,
+                                             .direct = JETSTREAM_DIRECT_ON,
+                                             .reached = 7};
+    }
+    strcpy(checks[0].place.stream, STREAM.name);
+    strcpy(checks[1].place.stream, "x");
+    jetstream_map_assign(&group, &placing, &(struct jetstream_found){.name = "y"});
+    assert_int_equal(checks[0].direct, JETSTREAM_DIRECT_ON);
+    assert_string_equal(checks[1].place.stream, "y");
+    assert_int_equal(checks[1].direct, JETSTREAM_DIRECT_OFF);
+    assert_int_equal(checks[1].copies, 0);
+    assert_int_equal(checks[1].reached, 0);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_family_lies_in_the_stream_that_covers_it),
         cmocka_unit_test(test_a_fault_is_cut_where_it_is_too_long),
         cmocka_unit_test(test_subjects_collide_where_one_matches_both),
+        cmocka_unit_test(test_of_another_stream_nothing_is_known_before_it_is_looked_at),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

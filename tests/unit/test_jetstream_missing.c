@@ -328,6 +328,26 @@ static void test_it_may_be_cancelled_at_each_step(void **state) {
     }
 }
 
+/* ---- an operator moves subjects to other streams ---- */
+
+static void on_message(void *context, const struct jetstream_last *last) {
+    (void)context;
+    (void)last;
+}
+
+static void test_a_direct_request_is_asked_again_of_its_own_stream(void **state) {
+    (void)state;
+    begin(1);
+    check.direct = JETSTREAM_DIRECT_ON;
+    struct jetstream_request *request = jetstream_message_ask(&jetstream, "S", 7, on_message, NULL);
+    assert_string_equal(asked, "$JS.API.DIRECT.GET.S");
+    strcpy(check.place.stream, "T");
+    wait_for_timer();
+    assert_string_equal(asked, GET);
+    assert_string_equal(body, "{\"seq\":7}");
+    jetstream_request_cancel(request);
+}
+
 /* ---- how far it goes ---- */
 
 static void look(int64_t at_ms, uint64_t last_sequence, uint64_t wanted) {
@@ -358,6 +378,7 @@ int main(void) {
         cmocka_unit_test(test_the_same_question_is_asked_again),
         cmocka_unit_test(test_what_was_read_is_known),
         cmocka_unit_test(test_it_may_be_cancelled_at_each_step),
+        cmocka_unit_test(test_a_direct_request_is_asked_again_of_its_own_stream),
         cmocka_unit_test(test_less_is_believed_after_half_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -45,7 +45,8 @@ struct jetstream_request {
     char *direct_subject;           /* that it asks for; NULL if it never was direct, or is for a
                                        sequence */
     char *question; /* its body, to ask it again; NULL if the first answer is final */
-    char stream[JETSTREAM_STREAM_MAX]; /* that the question is about; "" if that is final */
+    char stream[JETSTREAM_STREAM_MAX]; /* that the question, or a direct request, is about; else ""
+                                        */
     uint64_t sequence;                 /* that it is for; 0: for a subject */
     enum doubt doubt;
     int64_t doubt_until_ms;
@@ -139,7 +140,7 @@ static void report_last(struct jetstream *jetstream, struct stored_message *answ
     last(context, &read);
 }
 
-/* `stream`: whose it is, if it has several copies; otherwise "". */
+/* `stream`: whose it is, if that may have several copies; otherwise "". */
 static void report_held(struct jetstream *jetstream, const char *stream,
                         struct stored_message *answer, jetstream_held_fn *held, void *context) {
     struct jetstream_held read;
@@ -515,13 +516,13 @@ static void write_sequence_request(uint64_t sequence, struct parley_buffer *out)
     parley_buffer_char(out, '\0');
 }
 
-/* No server answers direct requests: JetStream's API knows the reason. Late answers are dropped.
- * Returns: false if it cannot be asked. */
+/* No server answers direct requests: JetStream's API knows the reason. Late answers are dropped. By
+ * now the check may be that of another stream. Returns: false if it cannot be asked. */
 static bool ask_leader_instead(struct jetstream_request *request) {
     struct jetstream *jetstream = request->jetstream;
     char what[JETSTREAM_SUBJECT_MAX];
     struct parley_buffer body;
-    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", request->direct->place.stream);
+    snprintf(what, sizeof what, "STREAM.MSG.GET.%s", request->stream);
     request->direct->direct = JETSTREAM_DIRECT_DEAD;
     request->direct->direct_dead_ms = reactor_now_ms(jetstream->reactor);
     request->direct = NULL;
@@ -586,6 +587,7 @@ static struct jetstream_check *find_direct(struct jetstream *jetstream, const ch
 
 static void become_direct(struct jetstream_request *request, struct jetstream_check *check) {
     request->direct = check;
+    snprintf(request->stream, sizeof request->stream, "%s", check->place.stream);
     reactor_timer_set(check->jetstream->reactor, &request->deadline, JETSTREAM_DIRECT_TIMEOUT_MS);
 }
 

@@ -135,6 +135,8 @@ static bool assign(struct jetstream_check *check, const char *stream, unsigned f
     if (!is_same) {
         check->created[0] = '\0';
         check->reached = 0;
+        check->copies = 0;
+        check->direct = JETSTREAM_DIRECT_OFF;
         check->gone_ms = -1;
         *place = (struct jetstream_place){0};
         snprintf(place->stream, sizeof place->stream, "%s", stream);

@@ -168,7 +168,8 @@ struct jetstream_refusal {
  *
  *   OFF  ◀──▶ ON    a round of checks has read its configuration
  *   ON   ──▶  DEAD  no server answered
- *   any  ──▶  OFF   a new connection; the stream is missing or recreated; a minute as DEAD
+ *   any  ──▶  OFF   a new connection; the stream is missing or recreated, or the check is that of
+ *                   another stream; a minute as DEAD
  */
 enum jetstream_direct { JETSTREAM_DIRECT_OFF, JETSTREAM_DIRECT_ON, JETSTREAM_DIRECT_DEAD };
 
