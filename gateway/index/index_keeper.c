@@ -21,6 +21,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "index_checks.h"
 #include "index_clocks.h"
 #include "index_message.h"
 #include "index_pace.h"
@@ -238,15 +239,21 @@ static bool open_store(struct index_keeper *keeper) {
     return true;
 }
 
-static void commit(struct index_keeper *keeper) {
-    const bool has_rows = keeper->store != NULL && index_store_pending(keeper->store) > 0;
-    reactor_timer_clear(keeper->reactor, &keeper->commit);
-    if (keeper->store != NULL && index_store_commit(keeper->store) != PARLEY_OK) {
-        on_failure(keeper, "rows cannot be committed");
-    } else if (has_rows && reactor_now_ms(keeper->reactor) - keeper->failed_ms >= WRITABLE_MS) {
+/* All rows that were written are. */
+static void note_committed(struct index_keeper *keeper) {
+    if (reactor_now_ms(keeper->reactor) - keeper->failed_ms >= WRITABLE_MS) {
         note_written(keeper);
     }
     note_covered(keeper);
+}
+
+static void commit(struct index_keeper *keeper) {
+    reactor_timer_clear(keeper->reactor, &keeper->commit);
+    if (keeper->store != NULL && index_store_commit(keeper->store) != PARLEY_OK) {
+        on_failure(keeper, "rows cannot be committed");
+    } else {
+        note_committed(keeper);
+    }
 }
 
 static void on_commit(struct reactor_timer *timer) {
@@ -411,8 +418,9 @@ static void prune(struct place *place) {
     if (index_store_prune(keeper->store, place->at.number, place->first, PRUNE_ROWS, &is_left) !=
         PARLEY_OK) {
         on_failure(keeper, "rows cannot be removed");
-    } else if (!is_left) {
-        place->pruned = place->first;
+    } else {
+        place->pruned = is_left ? place->pruned : place->first;
+        note_committed(keeper);
     }
 }
 
@@ -465,23 +473,13 @@ static void follow(struct place *place, const struct jetstream_stream_info *info
     }
 }
 
-/* Whether messages of the place's protocol lie in its stream. */
-static bool is_mapped(const struct place *place) {
-    const struct jetstream_place *at;
-    for (size_t i = 0;
-         (at = jetstream_place_at(place->keeper->jetstream, place->channel, i)) != NULL; i++) {
-        if (at->families != 0 && strcmp(at->stream, place->stream) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 static void on_info(void *context, const struct jetstream_stream_info *info) {
     struct place *place = context;
     struct index_keeper *keeper = place->keeper;
     place->asked = NULL;
-    place->is_gone = !info->is_known && !is_mapped(place);
+    place->is_gone =
+        !info->is_known && !index_is_stream_of(keeper->jetstream, (unsigned)place->channel,
+                                               parley_bytes_of(place->stream));
     if (!info->is_known || !open_store(keeper)) {
         return;
     }
@@ -560,7 +558,8 @@ static void on_ready(void *context) {
 }
 
 static void on_away(void *context) {
-    ((struct index_keeper *)context)->is_ready = false;
+    struct index_keeper *keeper = context;
+    keeper->is_ready = false;
 }
 
 static void on_unusable(void *context, const char *error) {
