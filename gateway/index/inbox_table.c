@@ -30,7 +30,7 @@ struct inbox_list {
     size_t reader_count;
     int64_t idle_since_ms;
     uint32_t part; /* of its items in the log: no other inbox has had it */
-    uint64_t born;
+    uint64_t born; /* a version of its own: tokens of an earlier list of the agent are older */
     const struct follow_trouble *trouble; /* NULL: none */
     struct item **items;
     size_t count, capacity;
@@ -311,7 +311,7 @@ struct inbox_list *inbox_table_enter(struct inbox_table *table, const struct inb
                                 .is_limited = key->sender != NULL,
                                 .reader_count = 1,
                                 .part = ++table->last_part,
-                                .born = table->changes.version};
+                                .born = ++table->changes.version};
     if (list->is_limited) {
         list->sender = *key->sender;
     }

@@ -455,7 +455,8 @@ static void test_an_inbox_is_kept_for_ten_seconds_after_its_last_reader(void **s
     assert_true(its.log->epoch != epoch);
 }
 
-/* The client of another inbox does not hear of it, and its token stays valid. */
+/* The client of another inbox does not hear of it, and its token stays valid. That of a client of
+ * the one that is given up does not: what left meanwhile would not be told. */
 static void test_an_inbox_that_is_given_up_says_nothing_to_others(void **state) {
     (void)state;
     ask_for_ack(0, 6, threads[1]);
@@ -471,7 +472,7 @@ static void test_an_inbox_that_is_given_up_says_nothing_to_others(void **state) 
     assert_int_equal(its.log->version, version);
     assert_int_equal(its.log->gone_end, gone);
     enter(&its.readers[1], "Cleo", INDEX_ANY);
-    assert_int_equal(its.readers[1].options.born, version);
+    assert_true(its.readers[1].options.born > version);
     settle();
     read_changes(&its.readers[0]);
     read_changes(&its.readers[1]);
