@@ -170,7 +170,7 @@ describe('a log that cannot be read', () => {
     const server = await parleyFor(t, { nats: wire.url, args: IMPATIENT });
     await log(server, 'gone', [1]);
     const held = wire.holdAnswerTo(({ subject: to, body }) =>
-      /MSG\.GET/.test(to) && body.includes(subject('gone', 'wal_entry')));
+      /^\$JS\.API\.(DIRECT|STREAM\.MSG)\.GET/.test(to) && `${to} ${body}`.includes(subject('gone', 'wal_entry')));
     const answers = log(server, 'gone', [2, 3]);
     await held.reached();
     await nats.kill();
