@@ -191,7 +191,14 @@ export default function Try() {
   const [type, setType] = useState(JSON_TYPE);
   const [isStamped, setStamped] = useState(true);
   const [sent, setSent] = useState({});
+  const isWritten = useRef(false); // an example that comes late does not replace what a person wrote
+  useEffect(() => { isWritten.current = false; }, [chosen, wanted]);
+  const write = (changed) => {
+    isWritten.current = true;
+    setText(changed);
+  };
   useEffect(() => {
+    if (isWritten.current) return;
     const example = examples.find(({ name }) => name === wanted) ?? examples[0];
     if (!example) return;
     setType(JSON_TYPE);
@@ -248,7 +255,7 @@ export default function Try() {
     </div>
     <div class="two">
       <section aria-label="Message">
-        <${Editor} text=${text} onChange=${setText} lines=${lines} isJson=${type === JSON_TYPE} />
+        <${Editor} text=${text} onChange=${write} lines=${lines} isJson=${type === JSON_TYPE} />
         <div class="actions">
           <button type="button" class="main" onClick=${send}>Send it</button>
           ${canFix && html`<button type="button" onClick=${() => setText(pretty(parse(text)))}>Format</button>`}
