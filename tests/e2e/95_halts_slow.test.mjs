@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto';
 import { describe, it } from 'node:test';
 import { atEnd } from './lib/cleanup.mjs';
 import { assertHalted, block, halts, review, safe, session } from './lib/halts.mjs';
-import { send } from './lib/http.mjs';
+import { get, request, send } from './lib/http.mjs';
 import { natsClient, startNats } from './lib/nats.mjs';
 import { parleyFor } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -56,5 +56,37 @@ describe('halts that cannot be read', () => {
     await until('it can be read again', async () => (await send(server, safe(halted))).status === 200);
     assertAccepted(await send(server, block(halted)));
     await assertHalted(server, safe(halted));
+  });
+
+  it('are released once they can be read again', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const server = await parleyFor(t, { nats: nats.url });
+    const halted = session();
+    assertAccepted(await send(server, block(halted)));
+    const client = await natsClient(t, nats.url);
+    const manager = await client.jetstreamManager();
+    const { config } = await manager.streams.info('KV_parley_halts');
+    const listed = () => get(server, '/v1/vlp/halts');
+    await until('they cannot be read', async () => {
+      await manager.streams.delete('KV_parley_halts').catch(() => {});
+      return (await listed()).status === 503;
+    });
+    const released = request(server, 'DELETE', `/v1/vlp/halts?session=${halted}&reason=over`);
+    await manager.streams.add(config).catch(() => {}); // unless the server was the first
+    const answer = await released;
+    assert.equal(answer.status, 200, answer.text);
+    assert.equal(answer.json.released, 0, 'they went with the bucket');
+  });
+
+  it('are not released while they cannot be read: 503', async (t) => {
+    const nats = await startNats();
+    atEnd(t, () => nats.stop());
+    const server = await parleyFor(t, { nats: nats.url });
+    const halted = session();
+    assertAccepted(await send(server, block(halted)));
+    await nats.kill();
+    await until('they cannot be read', async () => (await get(server, '/v1/vlp/halts')).status === 503);
+    assertProblem(await request(server, 'DELETE', `/v1/vlp/halts?session=${halted}&reason=over`), 503, 'bus-unavailable');
   });
 });

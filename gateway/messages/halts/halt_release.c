@@ -4,8 +4,9 @@
  * and once all are stored publishes one message that says so. Should its client go away, it goes
  * on.
  *
- *   WRITING ── the last key is stored ──▶ TELLING ── the message's ack ──▶ (answered)
- *   WRITING ── a key is not stored ──▶ (503: asked again, it releases the rest) */
+ *   WAITING ── the halts are read ──▶ WRITING ── the last key is stored ──▶ TELLING ── the
+ * message's ack ──▶ (answered) WAITING ── they are not read for two seconds ──▶ (503) WRITING ── a
+ * key is not stored ──▶ (503: asked again, it releases the rest) */
 
 #include "halts.h"
 
@@ -18,6 +19,9 @@
 #include "stream_halt.h"
 
 enum { KEYS_MAX = 1024, AT_A_TIME = 32 };
+/* The halts are not read for a moment, too, after keys that were written one soon after the other
+ * (bucket_watch.h). */
+enum { READ_WITHIN_MS = 2000, READ_AGAIN_MS = 20 };
 
 struct key {
     char text[HALT_KEY_LENGTH + 1];
@@ -30,6 +34,9 @@ struct release {
     struct gateway *gateway;
     const struct parley_protocol *protocol;
     struct http_request *request; /* NULL once it is gone */
+    struct halts_query query;     /* borrowed from the request, until the keys are chosen */
+    struct reactor_timer again;   /* while it waits for the halts to be read */
+    int64_t read_by_ms;
     struct parley_arena arena;
     struct key *keys;
     size_t count, written_count, stored_count, awaited_reply_count;
@@ -59,6 +66,7 @@ static void on_closed(void *state, bool is_complete) {
     struct release *release = state;
     (void)is_complete;
     release->request = NULL;
+    reactor_timer_clear(release->gateway->reactor, &release->again);
     if (release->awaited_reply_count == 0) {
         destroy(release);
     }
@@ -311,14 +319,30 @@ static enum parley_status collect(struct release *release, const struct halts_qu
     return PARLEY_OK;
 }
 
-static void begin(struct release *release, const struct halts_query *query) {
-    if (collect(release, query) != PARLEY_OK) {
+static void begin(struct release *release) {
+    if (collect(release, &release->query) != PARLEY_OK) {
         problem_respond(release->request, PROBLEM_INTERNAL, "Out of memory.");
     } else if (release->count == 0) {
         respond(release, NULL);
     } else {
         write_keys(release);
     }
+}
+
+static void begin_when_read(struct release *release) {
+    struct reactor *reactor = release->gateway->reactor;
+    if (halt_set_is_seen(halt_gate_set(gateway_halt_gate(release->gateway, release->protocol)))) {
+        begin(release);
+    } else if (reactor_now_ms(reactor) < release->read_by_ms) {
+        reactor_timer_set(reactor, &release->again, READ_AGAIN_MS);
+    } else {
+        problem_respond(release->request, PROBLEM_BUS_UNAVAILABLE,
+                        "The halts cannot be read from NATS at present. Send it again later.");
+    }
+}
+
+static void on_again(struct reactor_timer *timer) {
+    begin_when_read(OWNER_OF(timer, struct release, again));
 }
 
 /* A token that is bound to a name releases in that name only.  Returns: false: it is refused. */
@@ -339,9 +363,8 @@ static bool names_itself(const struct gateway *gateway, struct http_request *req
 
 void halt_release_serve(struct gateway *gateway, struct http_request *request,
                         const struct parley_protocol *protocol) {
-    struct halt_gate *gate = gateway_halt_gate(gateway, protocol);
     struct halts_query query;
-    if (gate == NULL) {
+    if (gateway_halt_gate(gateway, protocol) == NULL) {
         problem_respond_format(request, PROBLEM_NOT_FOUND, "Nothing halts in %s.", protocol->name);
         return;
     }
@@ -349,19 +372,19 @@ void halt_release_serve(struct gateway *gateway, struct http_request *request,
         !names_itself(gateway, request, &query)) {
         return;
     }
-    if (!halt_set_is_seen(halt_gate_set(gate))) {
-        problem_respond(request, PROBLEM_BUS_UNAVAILABLE,
-                        "The halts cannot be read from NATS at present. Send it again later.");
-        return;
-    }
     struct release *release = calloc(1, sizeof *release);
     if (release == NULL) {
         problem_respond(request, PROBLEM_INTERNAL, "Out of memory.");
         return;
     }
-    *release = (struct release){.gateway = gateway, .protocol = protocol, .request = request};
+    *release = (struct release){.gateway = gateway,
+                                .protocol = protocol,
+                                .request = request,
+                                .query = query,
+                                .again = {.fire = on_again},
+                                .read_by_ms = reactor_now_ms(gateway->reactor) + READ_WITHIN_MS};
     parley_arena_init(&release->arena, 0);
     http_request_serve(request, &handler, release);
     http_commit(request);
-    begin(release, &query);
+    begin_when_read(release);
 }
