@@ -514,7 +514,7 @@ static bool catch_up(struct next *next, uint64_t sequence) {
 /* A bucket that ends before what the board has read was made again: then the keys are asked for. */
 static void on_written_for_takes(void *context, const struct jetstream_stream_info *info) {
     struct next *next = context;
-    const bool is_known = info->is_known && info->last_sequence >= next->options.facts_read_to;
+    const bool is_known = info->is_led && info->last_sequence >= next->options.facts_read_to;
     next->asked = NULL;
     next->options.facts_read_to = is_known ? info->last_sequence : 0;
     if (!is_known || !catch_up(next, info->last_sequence)) {
@@ -535,7 +535,7 @@ static void ask_for_takes(struct next *next) {
 static void on_written(void *context, const struct jetstream_stream_info *info) {
     struct next *next = context;
     next->asked = NULL;
-    if (!info->is_known) {
+    if (!info->is_led) {
         refuse_away(next, "NATS does not say how far the tasks have been written");
     } else if (!catch_up(next, info->last_sequence)) {
         enter(next, NEXT_SEARCHING);

@@ -348,6 +348,36 @@ static void test_a_direct_request_is_asked_again_of_its_own_stream(void **state)
     jetstream_request_cancel(request);
 }
 
+/* ---- who describes a stream ---- */
+
+static bool is_led;
+
+static void on_info(void *context, const struct jetstream_stream_info *info) {
+    (void)context;
+    assert_true(info->is_known);
+    is_led = info->is_led;
+}
+
+static void test_a_stream_may_be_described_by_one_that_does_not_lead_it(void **state) {
+#define DESCRIBED(CLUSTER) "{\"created\":\"x\",\"config\":{},\"state\":{\"last_seq\":7}" CLUSTER "}"
+    static const struct {
+        const char *answer;
+        bool is_led;
+    } described[] = {
+        {DESCRIBED(""), true},
+        {DESCRIBED(",\"cluster\":{\"leader\":\"n1\"}"), true},
+        {DESCRIBED(",\"cluster\":{\"leader\":\"\"}"), false},
+        {DESCRIBED(",\"cluster\":{\"name\":\"c\",\"replicas\":[]}"), false},
+    };
+    (void)state;
+    for (size_t i = 0; i < sizeof described / sizeof described[0]; i++) {
+        begin(3);
+        assert_non_null(jetstream_stream_ask(&jetstream, "S", on_info, NULL));
+        answer(described[i].answer);
+        assert_int_equal(is_led, described[i].is_led);
+    }
+}
+
 /* ---- how far it goes ---- */
 
 static void look(int64_t at_ms, uint64_t last_sequence, uint64_t wanted) {
@@ -379,6 +409,7 @@ int main(void) {
         cmocka_unit_test(test_what_was_read_is_known),
         cmocka_unit_test(test_it_may_be_cancelled_at_each_step),
         cmocka_unit_test(test_a_direct_request_is_asked_again_of_its_own_stream),
+        cmocka_unit_test(test_a_stream_may_be_described_by_one_that_does_not_lead_it),
         cmocka_unit_test(test_less_is_believed_after_half_a_minute),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -213,10 +213,10 @@ static void test_of_a_member_that_lags_behind_it_is_not_read(void **state) {
 }
 
 /* The leader is asked how many chunks there are. */
-static void answer_count(bool is_known, uint64_t count) {
+static void answer_count(bool is_known, bool is_led, uint64_t count) {
     const struct jetstream_request request = end_request();
-    const struct jetstream_stream_info info = {.is_known = is_known,
-                                               .subject_message_count = count};
+    const struct jetstream_stream_info info = {
+        .is_known = is_known, .is_led = is_led, .subject_message_count = count};
     assert_non_null(request.info);
     request.info(request.context, &info);
 }
@@ -224,11 +224,13 @@ static void answer_count(bool is_known, uint64_t count) {
 /* It lacks the one in the middle. */
 static void test_chunks_that_a_member_leaves_out_are_not_lost(void **state) {
     static const struct {
-        bool is_known;
+        bool is_known, is_led;
         uint64_t count;
         enum object_end end;
-    } rows[] = {
-        {true, 3, OBJECT_UNREACHABLE}, {true, 2, OBJECT_WRONG}, {false, 0, OBJECT_UNREACHABLE}};
+    } rows[] = {{true, true, 3, OBJECT_UNREACHABLE},
+                {true, true, 2, OBJECT_WRONG},
+                {true, false, 2, OBJECT_UNREACHABLE},
+                {false, false, 0, OBJECT_UNREACHABLE}};
     for (size_t i = 0; i < sizeof rows / sizeof rows[0]; i++) {
         if (i > 0) {
             assert_int_equal(end(state), 0);
@@ -241,7 +243,7 @@ static void test_chunks_that_a_member_leaves_out_are_not_lost(void **state) {
         answer_meta(&(struct jetstream_held){
             .found = JETSTREAM_HELD_FOUND, .sequence = META, .payload = parley_bytes_of(meta)});
         assert_int_equal(ended, -1);
-        answer_count(rows[i].is_known, rows[i].count);
+        answer_count(rows[i].is_known, rows[i].is_led, rows[i].count);
         assert_int_equal(ended, rows[i].end);
     }
 }
@@ -276,7 +278,7 @@ static void test_chunks_are_lost_if_their_meta_is_still_the_last(void **state) {
         assert_false(is_open);
         answer_meta(&held);
         if (rows[i].end == OBJECT_WRONG) {
-            answer_count(true, 2);
+            answer_count(true, true, 2);
         }
         assert_int_equal(ended, rows[i].end);
     }

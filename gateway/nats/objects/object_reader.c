@@ -271,7 +271,8 @@ static void on_meta(void *context, const struct jetstream_held *held) {
 
 static void on_counted(void *context, const struct jetstream_stream_info *info) {
     struct object_reader *reader = context;
-    const bool is_lost = info->is_known && info->subject_message_count < reader->chunk_count;
+    const bool is_lost =
+        info->is_known && info->is_led && info->subject_message_count < reader->chunk_count;
     reader->request = NULL;
     end_missing(reader, is_lost ? OBJECT_WRONG : OBJECT_UNREACHABLE);
 }

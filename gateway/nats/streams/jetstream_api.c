@@ -107,6 +107,13 @@ int64_t jetstream_time_ns(const char *text) {
     return ((int64_t)timegm(&parts) - offset) * 1000000000 + nanoseconds;
 }
 
+/* A server that is alone may leave the cluster out. */
+static bool is_of_leader(const json_t *answer) {
+    const json_t *cluster = json_object_get(answer, "cluster");
+    const char *leader = json_string_value(json_object_get(cluster, "leader"));
+    return cluster == NULL || (leader != NULL && leader[0] != '\0');
+}
+
 static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     const json_t *state = json_object_get(answer, "state");
     const char *created = json_string_value(json_object_get(answer, "created"));
@@ -118,6 +125,7 @@ static void read_info(const json_t *answer, struct jetstream_stream_info *out) {
     out->last_sequence = jetstream_answer_number(answer, "state", "last_seq");
     out->message_count = jetstream_answer_number(answer, "state", "messages");
     out->is_replicated = jetstream_answer_number(answer, "config", "num_replicas") > 1;
+    out->is_led = is_of_leader(answer);
     /* At most one, since no wildcard was asked for. */
     out->subject_message_count = (uint64_t)json_integer_value(
         json_object_iter_value(json_object_iter(json_object_get(state, "subjects"))));

@@ -215,6 +215,7 @@ typedef void jetstream_held_fn(void *context, const struct jetstream_held *held)
 struct jetstream_stream_info {
     bool is_known;           /* false if there is no answer, or no such stream */
     bool is_replicated;      /* its new leader may for a moment not know of its last messages */
+    bool is_led;             /* its leader says so: without one, a copy that lags may answer */
     char created[40];        /* RFC 3339, as the server writes it */
     uint64_t first_sequence; /* of an empty stream: of the next message */
     uint64_t last_sequence;  /* 0 for a stream that never held a message */
