@@ -101,6 +101,7 @@ static void stop_reading(struct index_keeper *keeper) {
         keeper->places[i].is_placed = false;
         keeper->places[i].is_current = false;
         keeper->places[i].is_held = false;
+        keeper->places[i].whole = 0; /* rows may be lost */
     }
 }
 
@@ -132,9 +133,9 @@ static uint64_t next_of(const struct place *place) {
 
 /* That a file can be opened, or takes a transaction, does not say that it can be written, as on a
  * full disk: it can, once it has all that there is, or has not failed for a while. */
-static void note_written(struct index_keeper *keeper) {
+static void note_written(struct index_keeper *keeper, bool is_whole) {
     keeper->has_failed = false;
-    if (atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
+    if (is_whole || atomic_load(&keeper->state) == INDEX_UNWRITABLE) {
         atomic_store(&keeper->state, INDEX_KEPT);
     }
 }
@@ -151,8 +152,8 @@ static void note_covered(struct index_keeper *keeper) {
         is_whole = is_whole && (is_covered || place->is_gone);
     }
     publish_covered(keeper);
-    if (is_whole) {
-        note_written(keeper);
+    if (is_whole) { /* of what there was at the last look: more may always have come since */
+        note_written(keeper, true);
     }
 }
 
@@ -242,7 +243,7 @@ static bool open_store(struct index_keeper *keeper) {
 /* All rows that were written are. */
 static void note_committed(struct index_keeper *keeper) {
     if (reactor_now_ms(keeper->reactor) - keeper->failed_ms >= WRITABLE_MS) {
-        note_written(keeper);
+        note_written(keeper, false);
     }
     note_covered(keeper);
 }
@@ -389,9 +390,6 @@ static void note_progress(struct index_keeper *keeper) {
     }
     atomic_store(&keeper->lag, lag);
     atomic_store(&keeper->is_known, is_known);
-    if (is_known && lag == 0 && atomic_load(&keeper->state) == INDEX_REMADE) {
-        atomic_store(&keeper->state, INDEX_KEPT);
-    }
 }
 
 /* The stream is read from where its rows end. */
