@@ -176,8 +176,8 @@ static enum index_answered write_items(struct index_asking *asking) {
 
 /* ---- news ---- */
 
-static void note_news(struct index_inbox *inbox, unsigned agent, int what, int64_t pos,
-                      int64_t thread_key) {
+static void note_news(struct index_inbox *inbox, unsigned agent, enum index_inbox_change what,
+                      int64_t pos, int64_t thread_key) {
     inbox->news[inbox->news_count++] = (struct index_inbox_news){
         .what = what, .agent = agent, .pos = pos, .thread_key = thread_key};
 }
@@ -195,8 +195,8 @@ static unsigned number_of(const struct index_inbox *inbox, struct parley_bytes n
 }
 
 /* Several inboxes may be of one agent. */
-static void note_of(struct index_inbox *inbox, struct parley_bytes name, int what, int64_t pos,
-                    int64_t thread_key) {
+static void note_of(struct index_inbox *inbox, struct parley_bytes name,
+                    enum index_inbox_change what, int64_t pos, int64_t thread_key) {
     for (unsigned i = number_of(inbox, name, 0); i != INBOX_EVERYONE;
          i = number_of(inbox, name, i + 1)) {
         note_news(inbox, i, what, pos, thread_key);

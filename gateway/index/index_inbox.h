@@ -25,13 +25,15 @@ struct index_inbox_item {
     bool is_unacked, is_answered;
 };
 
+enum index_inbox_change {
+    INBOX_CAME,    /* the message at `pos` may be for the agent */
+    INBOX_ACKED,   /* the agent has acknowledged the one at `pos` */
+    INBOX_ANSWERED /* the agent has answered those before `pos` in the thread */
+};
+
 /* What a message that was indexed does to the inbox of an agent. */
 struct index_inbox_news {
-    enum {
-        INBOX_CAME,    /* the message at `pos` may be for the agent */
-        INBOX_ACKED,   /* the agent has acknowledged the one at `pos` */
-        INBOX_ANSWERED /* the agent has answered those before `pos` in the thread */
-    } what;
+    enum index_inbox_change what;
     unsigned agent; /* its number; INBOX_EVERYONE: all agents */
     int64_t pos, thread_key;
 };

@@ -291,7 +291,8 @@ static bool read_wait(struct question *question, const char *value) {
     const bool is_decimal = value[strspn(value, "0123456789.")] == '\0'; /* strtod takes 0x5, too */
     char *end;
     const double seconds = strtod(value, &end);
-    const bool is_sound = is_decimal && end != value && *end == '\0' && seconds <= (double)WAIT_MAX_S;
+    const bool is_sound =
+        is_decimal && end != value && *end == '\0' && seconds <= (double)WAIT_MAX_S;
     if (is_sound) {
         question->until_ms =
             reactor_now_ms(question->lists->reactor) + (int64_t)(seconds * (double)MS_A_SECOND);

@@ -165,12 +165,10 @@ static void test_rows_are_committed_soon_however_many_come(void **state) {
 static void test_the_clocks_are_of_this_thread(void **state) {
     struct index_clocks clocks;
     struct index_pace_sample before = {.lag = 7}, after = {.lag = 7};
-    volatile unsigned sum = 0;
     (void)state;
     index_clocks_open(&clocks);
     index_clocks_read(&clocks, &before);
     do {
-        sum += 1;
         index_clocks_read(&clocks, &after);
     } while (after.own - before.own < 20 * step_ns);
     index_clocks_close(&clocks);

@@ -48,7 +48,7 @@ struct request_options {
     const char *lines_type; /* the media type of NDJSON, as the client calls it */
     enum ingest_results results;
     enum ingest_emit emit;
-    uint64_t facts_read_to; /* of a message of the gateway's own: as fact_query_init says */
+    uint64_t facts_read_to;        /* of a message of the gateway's own: as fact_query_init says */
     struct stamped_values stamped; /* into the message that was checked last */
 };
 
