@@ -28,8 +28,8 @@ describe('a list of agents that nothing follows any more', () => {
     for (let i = 0; i < 2; i++) {
       const readers = await Promise.all(Array.from({ length: 6 }, () => followed(t, server)));
       for (const reader of readers) assert.deepEqual([...reader.items.keys()], ['galahad']);
-      const during = await names();
-      assert.equal(during.size, before.size + 1, [...during].join());
+      // On a busy machine a consumer that seemed lost is there for a while beside the one that replaced it.
+      await until('one consumer reads for all of them', async () => (await names()).size === before.size + 1);
       readers.slice(1).forEach((reader) => reader.close());
       await beat(server, 'galahad');
       await readers[0].next();
