@@ -16,6 +16,7 @@
 
 #include <parley/message.h>
 
+#include "json/json_message.h"
 #include "lib/cases.h"
 #include "lib/json_patch.h"
 #include "lib/mutate.h"
@@ -356,6 +357,83 @@ static void test_a_long_value_has_no_fix(void **state) {
     bench_finish(&bench);
 }
 
+/* ---- how often ---- */
+
+/* A protocol whose members are constants, made for this. */
+static const char *const x[] = {"x", NULL};
+static const char *const y[] = {"y", NULL};
+#define CONSTANT(at, value)                                                                        \
+    {                                                                                              \
+        .path = (at), .kinds = PARLEY_STRING, .is_required = true, .constraint = PARLEY_ONE_OF,    \
+        .choices = (value)                                                                         \
+    }
+#define FIVE                                                                                       \
+    CONSTANT("/a", x), CONSTANT("/b", x), CONSTANT("/c", x), CONSTANT("/d", x), CONSTANT("/e", x)
+#define TEN                                                                                        \
+    FIVE, CONSTANT("/f", x), CONSTANT("/g", x), CONSTANT("/h", x), CONSTANT("/i", x),              \
+        CONSTANT("/j", x)
+#define FIVE_SET "\"a\":\"x\",\"b\":\"x\",\"c\":\"x\",\"d\":\"x\",\"e\":\"x\""
+#define TEN_SET FIVE_SET ",\"f\":\"x\",\"g\":\"x\",\"h\":\"x\",\"i\":\"x\",\"j\":\"x\""
+
+static const struct parley_rule ten[] = {{.id = "T-1", .hint = "h", PARLEY_PLACES(TEN)}};
+static const struct parley_rule eleven[] = {
+    {.id = "T-1", .hint = "h", PARLEY_PLACES(TEN, CONSTANT("/k", x))}};
+static const struct parley_rule contrary[] = {
+    {.id = "T-1", .hint = "h", PARLEY_PLACES(CONSTANT("/a", x))},
+    {.id = "T-2", .hint = "h", PARLEY_PLACES(CONSTANT("/a", y))}};
+
+/* What is added to one object has one place in its text, so that each pass adds one member. */
+static const struct {
+    const char *about;
+    const struct parley_rule *rules;
+    size_t rule_count;
+    const char *text, *wanted;
+    size_t applied, left;
+} often[] = {
+    {"half of them are missing", ten, 1, "{" FIVE_SET "}", "{" TEN_SET "}", 5, 0},
+    {"as many as there are passes", ten, 1, "{}", "{" TEN_SET "}", 10, 0},
+    {"one more", eleven, 1, "{}", "{" TEN_SET "}", 10, 1},
+    {"the next time does the rest", eleven, 1, "{" TEN_SET "}", "{" TEN_SET ",\"k\":\"x\"}", 1, 0},
+    {"two rules that contradict", contrary, 2, "{\"a\":\"x\"}", "{\"a\":\"x\"}", 10, 1},
+};
+
+static const char *const no_types[] = {NULL};
+static const char *const type_alone[] = {"/type", NULL};
+
+static enum parley_status no_route(struct parley_message *message, struct parley_route *out) {
+    (void)message;
+    *out = (struct parley_route){0};
+    return PARLEY_OK;
+}
+
+static void test_a_message_is_fixed_at_most_ten_times_and_what_is_left_is_reported(void **state) {
+    (void)state;
+    assert_int_equal(PARLEY_FIX_PASSES_MAX, 10);
+    for (size_t i = 0; i < sizeof often / sizeof often[0]; i++) {
+        const struct parley_protocol protocol = {.name = "t",
+                                                 .message_bytes_max = 1 << 16,
+                                                 .types = no_types,
+                                                 .fields = type_alone,
+                                                 .rules = often[i].rules,
+                                                 .rule_count = often[i].rule_count,
+                                                 .decode = json_decode,
+                                                 .validate = json_validate,
+                                                 .encode = json_encode,
+                                                 .route = no_route};
+        struct bench bench;
+        bench_init(&bench, &protocol);
+        const struct parley_options options = {0};
+        const struct parley_bytes got = fix(&bench, parley_bytes_of(often[i].text), &options);
+        if (!parley_bytes_equal(got, parley_bytes_of(often[i].wanted))) {
+            fail_msg("%s: %.*s", often[i].about, (int)got.length, got.data);
+        }
+        assert_int_equal(bench.message.fixes.count, often[i].applied);
+        assert_int_equal(bench.message.findings.count, often[i].left);
+        assert_int_equal(parley_message_is_valid(&bench.message), often[i].left == 0);
+        bench_finish(&bench);
+    }
+}
+
 /* ---- every case ---- */
 
 static json_t *violations_of(struct parley_message *message) {
@@ -596,6 +674,7 @@ int main(void) {
         cmocka_unit_test(test_what_may_change_the_meaning_is_only_suggested),
         cmocka_unit_test(test_a_violation_bears_its_fix),
         cmocka_unit_test(test_a_long_value_has_no_fix),
+        cmocka_unit_test(test_a_message_is_fixed_at_most_ten_times_and_what_is_left_is_reported),
         cmocka_unit_test(test_every_safe_fix_of_a_case_removes_its_violation_and_adds_none),
         cmocka_unit_test(test_the_text_says_what_the_patches_say_and_a_second_time_changes_nothing),
         cmocka_unit_test(test_damaged_messages_are_fixed_by_what_their_patches_say),
