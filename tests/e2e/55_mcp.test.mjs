@@ -7,7 +7,8 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { get, post, request, send } from './lib/http.mjs';
-import { CLIENTS, MODERN, callTool, legacyRequest, modernRequest, rpc } from './lib/mcp.mjs';
+import { CLIENTS, HAS_MODERN, MODERN, callTool, legacyRequest, modernRequest, rpc } from './lib/mcp.mjs';
+import { assertOfRevision } from './lib/mcp_schemas.mjs';
 import { lastSequence, storedMessage } from './lib/nats.mjs';
 import { parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
@@ -646,6 +647,28 @@ describe('a server with tokens', () => {
       assert.deepEqual(namesOf(await client.listTools()), ['send', 'check', 'explain']);
       await accepted(client, 'send', { protocol: 'vlp', message: claim() });
       await assert.rejects(connect(t, server));
+    });
+  }
+});
+
+// Each answer above was held against them, by the official clients or by rpc().
+describe('the schemas of a revision refuse', () => {
+  const tool = { name: 'x', inputSchema: { type: 'object' } };
+  const whole = { resultType: 'complete', ttlMs: 0, cacheScope: 'public', tools: [tool] };
+  for (const [what, isModern, changes] of [
+    ['a list without its tools', false, { tools: undefined }],
+    ['a tool without a schema', false, { tools: [{ name: 'x' }] }],
+    ['a tool without a schema, in the newest', true, { tools: [{ name: 'x' }] }],
+    ['a result that is of no type', true, { resultType: undefined }],
+    ['a list that does not say how long it holds', true, { ttlMs: undefined }],
+    ['a list that does not say for whom it is', true, { cacheScope: 'all' }],
+  ]) {
+    it(what, { skip: isModern && !HAS_MODERN && 'it needs Node 20' }, async () => {
+      const request = (isModern ? modernRequest : legacyRequest)('tools/list');
+      const answer = (result) => ({ jsonrpc: '2.0', id: request.id, result });
+      await assertOfRevision(request, answer(whole));
+      await assert.rejects(assertOfRevision(request, answer({ ...whole, ...changes })));
+      await assert.rejects(assertOfRevision(request, { ...answer(whole), id: 'another' }));
     });
   }
 });

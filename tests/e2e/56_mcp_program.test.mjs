@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { describe, it } from 'node:test';
 import { get } from './lib/http.mjs';
 import { CLIENTS, callTool, legacyRequest, modernRequest } from './lib/mcp.mjs';
+import { assertOfRevision } from './lib/mcp_schemas.mjs';
 import { BINARY, parley, parleyFor, useParley } from './lib/parley.mjs';
 import { until } from './lib/poll.mjs';
 import { Program, temporaryFolder } from './lib/program.mjs';
@@ -17,7 +18,14 @@ const waiting = async (server) =>
   Number(/^parley_tasks_waiting (\d+)/m.exec((await get(server, '/metrics')).text)?.[1]);
 
 const lines = (...messages) => messages.map((each) => `${JSON.stringify(each)}\n`).join('');
-const answersIn = (stdout) => stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+
+// The lines that it writes on these requests, each of which is held against its revision's schemas.
+async function answersIn(stdout, ...requests) {
+  const answers = stdout.split('\n').filter(Boolean).map((line) => JSON.parse(line));
+  for (const answer of answers) await assertOfRevision(requests.find(({ id }) => id === answer.id), answer);
+  return answers;
+}
+
 const call = (name, args) => legacyRequest('tools/call', { name, arguments: args });
 
 for (const { revision, isThere, startProgram } of CLIENTS) {
@@ -62,15 +70,16 @@ describe('parley mcp', () => {
   const its = useParley();
 
   it('answers the lines of a file, each with its id, and ends', async () => {
-    const stdin = `\n${lines(
+    const requests = [
       legacyRequest('ping'),
       { jsonrpc: '2.0', method: 'notifications/initialized' },
       call('explain', { protocol: 'vlp' }),
       modernRequest('tools/call', { name: 'explain', arguments: { protocol: 'brenner' } }),
-    )}{"jsonrpc":"2.0","id":"last","method":"nonesuch"}`;
+    ];
+    const stdin = `\n${lines(...requests)}{"jsonrpc":"2.0","id":"last","method":"nonesuch"}`;
     const { code, stdout, stderr } = await parley(['mcp', its.parley.url], { input: stdin });
     assert.deepEqual([code, stderr], [0, '']);
-    const answers = answersIn(stdout);
+    const answers = await answersIn(stdout, ...requests);
     assert.equal(answers.length, 4);
     assert.equal(answers.find(({ id }) => id === 'last').error.code, -32601);
     assert.equal(answers.filter(({ result }) => result?.structuredContent).length, 2);
@@ -78,17 +87,20 @@ describe('parley mcp', () => {
 
   it('says of a line that is no JSON what the server says', async () => {
     const { stdout } = await parley(['mcp', its.parley.url], { input: 'hello\n' });
-    assert.equal(answersIn(stdout)[0].error.code, -32700);
+    assert.equal((await answersIn(stdout))[0].error.code, -32700);
   });
 
   it('answers with an error where there is no server, or no token', async (t) => {
     const away = await parley(['mcp', 'http://127.0.0.1:9'], { input: lines(legacyRequest('ping')) });
-    assert.deepEqual([away.code, answersIn(away.stdout)[0].error.code], [0, -32603]);
+    assert.deepEqual([away.code, (await answersIn(away.stdout))[0].error.code], [0, -32603]);
     const file = join(temporaryFolder(), 'tokens');
     const token = await createToken(file, 'sender', 'send:vlp');
     const server = await parleyFor(t, { args: ['--tokens', file] });
-    const ask = async (env) => answersIn(
-      (await parley(['mcp', server.url], { input: lines(legacyRequest('tools/list')), env })).stdout)[0];
+    const ask = async (env) => {
+      const list = legacyRequest('tools/list');
+      const { stdout } = await parley(['mcp', server.url], { input: lines(list), env });
+      return (await answersIn(stdout, list))[0];
+    };
     assert.match((await ask({})).error.message, /answers 401: /);
     const { result } = await ask({ PARLEY_TOKEN: token });
     assert.deepEqual(result.tools.map(({ name }) => name), ['send', 'check', 'explain']);

@@ -7,16 +7,11 @@ import { StdioClientTransport as LegacyStdio } from '@modelcontextprotocol/sdk/c
 import { StreamableHTTPClientTransport as LegacyHttp } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { atEnd } from './cleanup.mjs';
 import { post } from './http.mjs';
+import { ABOUT, HAS_MODERN, META, MODERN, assertOfRevision, modern } from './mcp_schemas.mjs';
 
-export const MODERN = '2026-07-28';
-const META = 'io.modelcontextprotocol';
+export { HAS_MODERN, MODERN } from './mcp_schemas.mjs';
+
 const BOTH = 'application/json, text/event-stream';
-
-const ABOUT = { name: 'parley-tests', version: '1.0.0' };
-
-// The client of the newest revision needs Node 20.
-export const HAS_MODERN = Number(process.versions.node.split('.')[0]) >= 20;
-const modern = HAS_MODERN ? await import('@modelcontextprotocol/client') : {};
 const modernStdio = HAS_MODERN ? await import('@modelcontextprotocol/client/stdio') : {};
 
 const optionsOf = (token) =>
@@ -80,18 +75,37 @@ export const CLIENTS = [
   },
 ];
 
-// One message as it is, with the headers that its revision asks for, but for `headers`.
-export function rpc(server, message, { headers = {}, ...more } = {}) {
-  const isModern = message?.params?._meta?.[`${META}/protocolVersion`] !== undefined;
+// What an answer by HTTP says; nothing where it is refused before the message is read.
+function valuesOf({ headers, text }) {
+  const type = headers['content-type'] ?? '';
+  if (type.startsWith('application/json')) return [JSON.parse(text)];
+  if (!type.startsWith('text/event-stream')) return [];
+  return [...text.matchAll(/^data: (.*)$/gm)].map(([, data]) => JSON.parse(data));
+}
+
+function messageOf(text) {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined; // its answer is an error
+  }
+}
+
+// One message as it is, with the headers that its revision asks for, but for `headers`. What is
+// answered is held against the schemas of that revision.
+export async function rpc(server, message, { headers = {}, ...more } = {}) {
+  const version = message?.params?._meta?.[`${META}/protocolVersion`];
   const { method, params } = message ?? {};
   const name = params?.name ?? params?.uri;
-  const repeated = isModern
+  const repeated = version !== undefined
     ? { 'MCP-Protocol-Version': MODERN, 'Mcp-Method': method, ...(name ? { 'Mcp-Name': name } : {}) }
     : {};
   const all = { Accept: BOTH, ...repeated, ...headers };
   const sent = Object.fromEntries(Object.entries(all).filter(([, value]) => value !== null));
   const body = typeof message === 'string' ? message : JSON.stringify(message);
-  return post(server, '/mcp', body, { headers: sent, ...more });
+  const answer = await post(server, '/mcp', body, { headers: sent, ...more });
+  for (const value of valuesOf(answer)) await assertOfRevision(messageOf(body), value);
+  return answer;
 }
 
 let count = 0;
