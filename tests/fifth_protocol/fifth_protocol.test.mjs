@@ -5,7 +5,8 @@
 import assert from 'node:assert/strict';
 import { describe, it } from 'node:test';
 import { get, post, readStream } from '../e2e/lib/http.mjs';
-import { parley, parleyFor } from '../e2e/lib/parley.mjs';
+import { CLIENTS, callTool } from '../e2e/lib/mcp.mjs';
+import { parley, parleyFor, useParley } from '../e2e/lib/parley.mjs';
 
 let count = 0;
 const vote = (changes) => ({
@@ -103,3 +104,67 @@ describe('the server', () => {
     assert.match(page.text, /A vote is final/);
   });
 });
+
+for (const { revision, isThere, connect } of CLIENTS) {
+  describe(`the official MCP client of ${revision}`, { skip: !isThere && 'it needs Node 20' }, () => {
+    const its = useParley();
+
+    async function call(t, name, args) {
+      const params = { name, arguments: { protocol: 'ballot', ...args } };
+      const { isError = false, structuredContent } = await callTool(await connect(t, its.parley), params);
+      return { isError, ...structuredContent };
+    }
+
+    it('finds the protocol in each tool that takes one, and nothing that its row has not', async (t) => {
+      const { tools } = await (await connect(t, its.parley)).listTools();
+      const takes = tools.filter(({ inputSchema }) => inputSchema.properties.protocol?.enum.includes('ballot'));
+      assert.deepEqual(takes.map(({ name }) => name), ['send', 'check', 'read', 'explain']);
+    });
+
+    it('sends a vote, which the protocol decides on, and reads it', async (t) => {
+      const message = vote();
+      const receipt = await call(t, 'send', { message });
+      assert.deepEqual([receipt.isError, receipt.subject], [false, `ballot.${message.question}.vote`]);
+      const second = await call(t, 'send', { message: { ...vote(), question: message.question } });
+      assert.deepEqual([second.isError, second.type], [true, '/problems/already-voted']);
+      assert.equal(second.advice, 'Nothing was stored. A vote is final.');
+      const filters = { thread: message.question };
+      const { items } = await call(t, 'read', { filters });
+      assert.deepEqual(items.map(({ data }) => data), [message]);
+    });
+
+    for (const [what, changes, rules, patches] of [
+      ['keeps every rule', {}, [], []],
+      ['has a name that is none', { voter: 'not a name' }, ['BAL-001'], [undefined]],
+      ['is of a type in capitals', { type: 'VOTE' }, ['BAL-002'], [[{ op: 'replace', path: '/type', value: 'vote' }]]],
+      ['chooses nothing', { choice: '' }, ['BAL-004'], [undefined]],
+    ]) {
+      it(`checks a vote that ${what}, and hears the same when it sends it`, async (t) => {
+        const message = vote(changes);
+        const isValid = rules.length === 0;
+        const checked = await call(t, 'check', { message });
+        assert.deepEqual([checked.isError, checked.valid], [false, isValid]);
+        assert.deepEqual(checked.violations.map(({ rule }) => rule), rules);
+        assert.deepEqual(checked.violations.map(({ fix }) => fix?.patch), patches);
+        const sent = await call(t, 'send', { message });
+        assert.deepEqual([sent.isError, sent.violations], [!isValid, isValid ? undefined : checked.violations]);
+      });
+    }
+
+    it('is told what its types and rules are, by the tool and by resources', async (t) => {
+      const { schema, example } = await call(t, 'explain', { type: 'vote' });
+      assert.equal(example.voter, 'bors');
+      for (const said of ['"vote"', '"choice":{', '"voter":{']) assert.ok(JSON.stringify(schema).includes(said), said);
+      const { id } = await call(t, 'explain', { rule: 'BAL-004' });
+      assert.equal(id, 'BAL-004');
+      const client = await connect(t, its.parley);
+      const uris = (await client.listResources()).resources.map(({ uri }) => uri);
+      const own = uris.filter((uri) => uri.startsWith('parley://ballot/'));
+      assert.equal(own.length, 3, uris.join());
+      for (const uri of [...own, 'parley://ballot/schema/remark']) {
+        const { contents } = await client.readResource({ uri });
+        assert.match(contents[0].text, /remark|BAL-|vote/, uri);
+      }
+    });
+  });
+}
