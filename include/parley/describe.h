@@ -22,8 +22,8 @@ enum parley_status parley_protocol_write_json_schema(const struct parley_protoco
 /* The schema for every type; members that `stamp` fills in may be missing. */
 enum parley_status parley_protocol_write_draft_schema(const struct parley_protocol *protocol,
                                                       struct parley_buffer *out) PARLEY_MUST_CHECK;
-/* The schema for the types that share some rules; `type`, an index into protocol->types, is one of
- * them. */
+/* The schema of one type, an index into protocol->types: its name, and the rules for some types
+ * that are for this one. */
 enum parley_status parley_protocol_write_type_schema(const struct parley_protocol *protocol,
                                                      unsigned type,
                                                      struct parley_buffer *out) PARLEY_MUST_CHECK;

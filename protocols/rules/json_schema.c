@@ -522,6 +522,26 @@ enum parley_status parley_protocol_write_draft_schema(const struct parley_protoc
     return write_part(&writer, schema);
 }
 
+/* {"type":"object","required":["type"],"properties":{"type":{"const":"claim"}}} */
+static void write_type_is(struct writer *writer, const char *type) {
+    const struct parley_protocol *protocol = writer->protocol;
+    const struct parley_bytes member = parley_bytes_of(protocol->fields[protocol->type_field] + 1);
+    writer_open(writer, '{');
+    writer_types(writer, PARLEY_OBJECT);
+    writer_keyword(writer, "required");
+    parley_buffer_char(writer->out, '[');
+    writer_short_item(writer, member);
+    parley_buffer_char(writer->out, ']');
+    writer_keyword(writer, "properties");
+    writer_open(writer, '{');
+    writer_member(writer, member);
+    writer_open(writer, '{');
+    writer_text(writer, "const", type);
+    writer_close(writer, '}');
+    writer_close(writer, '}');
+    writer_close(writer, '}');
+}
+
 enum parley_status parley_protocol_write_type_schema(const struct parley_protocol *protocol,
                                                      unsigned type, struct parley_buffer *out) {
     struct parley_schema *schema;
@@ -529,7 +549,16 @@ enum parley_status parley_protocol_write_type_schema(const struct parley_protoco
     PARLEY_TRY(open_writer(protocol, out, &writer, &schema));
     writer.types = PARLEY_TYPE_BIT(type);
     writer.is_of_one_type = true;
-    return write_part(&writer, schema);
+    writer_open(&writer, '{');
+    writer_keyword(&writer, "allOf");
+    writer_open(&writer, '[');
+    writer_item(&writer);
+    write_type_is(&writer, protocol->types[type]);
+    writer_item(&writer);
+    PARLEY_TRY(write_part(&writer, schema));
+    writer_close(&writer, ']');
+    writer_close(&writer, '}');
+    return parley_buffer_status(out);
 }
 
 enum parley_status parley_protocol_write_required_stamps(const struct parley_protocol *protocol,

@@ -154,7 +154,7 @@ for (const { revision, isThere, connect } of CLIENTS) {
     it('is told what its types and rules are, by the tool and by resources', async (t) => {
       const { schema, example } = await call(t, 'explain', { type: 'vote' });
       assert.equal(example.voter, 'bors');
-      for (const said of ['"vote"', '"choice":{', '"voter":{']) assert.ok(JSON.stringify(schema).includes(said), said);
+      for (const said of ['"const":"vote"', '"choice":{', '"voter":{']) assert.ok(JSON.stringify(schema).includes(said), said);
       const { id } = await call(t, 'explain', { rule: 'BAL-004' });
       assert.equal(id, 'BAL-004');
       const client = await connect(t, its.parley);

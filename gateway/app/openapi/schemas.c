@@ -77,35 +77,13 @@ static void write_envelope(struct json_writer *json, const struct parley_protoco
     write_part(json, name, parley_protocol_write_draft_schema(protocol, &schema), &schema);
 }
 
-/* {"type":"object","required":["type"],"properties":{"type":{"const":"claim"}}} */
-static void write_type_is(struct json_writer *json, const struct parley_protocol *protocol,
-                          const char *type) {
-    const char *member = protocol->fields[protocol->type_field] + 1;
-    json_open(json, NULL, '{');
-    json_text(json, "type", "object");
-    json_open(json, "required", '[');
-    json_text(json, NULL, member);
-    json_close(json, ']');
-    json_open(json, "properties", '{');
-    json_open(json, member, '{');
-    json_text(json, "const", type);
-    json_close(json, '}');
-    json_close(json, '}');
-    json_close(json, '}');
-}
-
 static void write_type_members(struct json_writer *json, const struct parley_protocol *protocol,
                                unsigned type) {
     char name[SCHEMA_NAME_MAX];
     struct parley_buffer schema;
     parley_buffer_init(&schema);
     type_schema_name(protocol, protocol->types[type], "Members", name);
-    json_open(json, name, '{');
-    json_open(json, "allOf", '[');
-    write_type_is(json, protocol, protocol->types[type]);
-    write_part(json, NULL, parley_protocol_write_type_schema(protocol, type, &schema), &schema);
-    json_close(json, ']');
-    json_close(json, '}');
+    write_part(json, name, parley_protocol_write_type_schema(protocol, type, &schema), &schema);
 }
 
 static void write_stamps(struct json_writer *json, const struct parley_protocol *protocol) {
