@@ -4,13 +4,14 @@
 import { html, useEffect, useState } from './htm-preact.js';
 import { ask, getProtocols, json, post, query, verdictOn } from './api.js';
 import { HowCurrent, useList } from './follow.js';
-import { Chip, Failure, goTo, Json, Prose, Question, Table, Text, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
+import { Chip, Failure, goTo, Json, Paged, PagedHere, Prose, Question, Table, Text, useAnswer, useMay, useQuery, useToken, When, Words } from './parts.js';
 import { Ring, Stream } from './stream.js';
 
 const REFUSED = '/v1/rejected/stream', EVERY_MS = 3000, REFUSED_MAX = 1000, SHOWN_MAX = 100;
-const WORDS_MAX = 1000, HALTS_MAX = 1000, REVIEW_PAGES_MAX = 5, LATELY_MAX = 100;
+const WORDS_MAX = 1000, HALTS_MAX = 1000, REVIEW_PAGES_MAX = 5;
 // The newest first.
 const HALTS = { max: HALTS_MAX, every: EVERY_MS, idOf: ({ key }) => key, order: (a, b) => (b.at ?? '').localeCompare(a.at ?? '') || a.key.localeCompare(b.key) };
+const REVIEWS = { every: EVERY_MS };
 const NAME = 'parley-name';
 
 // The name under which this person decides is kept for the next decision.
@@ -56,22 +57,21 @@ const nameOf = ({ event, message }) => `${senderOf(event.data) ?? 'a message'}: 
 
 function Reviews({ protocol, may }) {
   const path = protocol.links.reviews;
-  const { value, error, reload } = useAnswer((signal) => json(path, { signal }), [path], EVERY_MS);
+  const { items: known, next, error, reload, more } = useList(path, {}, REVIEWS);
   const [question, ask] = useState(null);
   const [done, tell] = useState(null);
-  const items = value?.items ?? [];
+  const items = known ?? [];
   return html`<section aria-labelledby="reviews"><h2 id="reviews">Messages that wait for a review</h2>
     <${Failure} error=${error} />
     ${done && html`<p class="success" role="status">${done}</p>`}
-    ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for a review.' : 'Loading …'}</p>`}
-    ${value?.next && html`<p class="status">These are the ${items.length} that have waited longest; there may be more.</p>`}
-    <ul class="cards">${items.map((item) => html`<li key=${item.message}>
+    ${items.length === 0 && !next && !error && html`<p class="empty">${known ? 'Nothing waits for a review.' : 'Loading …'}</p>`}
+    <${Paged} what="reviews" count=${items.length} hasMore=${next} onMore=${more}><ul class="cards">${items.map((item) => html`<li key=${item.message}>
       <p><strong>${nameOf(item)}</strong> <span class="quiet">${item.event.type}, <${When} time=${item.at} /></span></p>
       <p>${wordsOf(item.event.data)}</p>
       <details><summary>The whole message</summary><${Json} value=${item.event.data ?? item.event} /></details>
       ${may('review') && html`<div class="actions">
         <button type="button" class="main" onClick=${() => ask({ item, decision: 'approve', verb: 'Approve' })}>Approve</button>
-        <button type="button" onClick=${() => ask({ item, decision: 'reject', verb: 'Reject' })}>Reject</button></div>`}</li>`)}</ul>
+        <button type="button" onClick=${() => ask({ item, decision: 'reject', verb: 'Reject' })}>Reject</button></div>`}</li>`)}</ul><//>
     ${question && html`<${Question} title=${`${question.verb}: ${nameOf(question.item)}`} text="The first decision counts, and is told in your name."
       fields=${[{ name: 'by', label: 'Your name', value: ownName() }, { name: 'reason', label: 'Reason' }]} action=${question.verb}
       onAnswer=${async ({ by, reason }) => {
@@ -84,16 +84,17 @@ function Reviews({ protocol, may }) {
 }
 
 // The decisions of the protocol that were made last, the newest first. Reviews are listed by the age of
-// their messages, so that all pages are read, up to REVIEW_PAGES_MAX.
+// their messages, so that all pages are read, up to REVIEW_PAGES_MAX; `isCut` says that there are others.
 async function decidedLately({ halts, reviews }, may, signal) {
   const all = [];
+  let cursor = '0';
   if (halts && may.halts) {
     for (const halt of (await json(`${halts}?released=true`, { signal })).items) {
       all.push({ what: 'Released', of: halt.session !== undefined ? `Session ${halt.session || '(empty)'}` : halt.sender && `All of ${halt.sender}`,
         by: halt.released_by, principal: halt.released_principal, at: halt.released_at, reason: halt.reason, thread: halt.session });
     }
   }
-  for (let page = 0, cursor = '0'; reviews && cursor && page < REVIEW_PAGES_MAX; page++) {
+  for (let page = 0; reviews && cursor && page < REVIEW_PAGES_MAX; page++) {
     const { items, next } = await json(`${reviews}${query({ open: 'false', limit: 1000, cursor })}`, { signal });
     for (const item of items) {
       const { decision, by, at, reason } = item.reviewed ?? {};
@@ -101,7 +102,7 @@ async function decidedLately({ halts, reviews }, may, signal) {
     }
     cursor = next;
   }
-  return all.filter(({ at }) => at).sort((a, b) => Date.parse(b.at) - Date.parse(a.at)).slice(0, LATELY_MAX);
+  return { items: all.filter(({ at }) => at).sort((a, b) => Date.parse(b.at) - Date.parse(a.at)), isCut: Boolean(reviews && cursor) };
 }
 
 function Lately({ protocol, mayHalts }) {
@@ -110,11 +111,12 @@ function Lately({ protocol, mayHalts }) {
     async (signal) => (isOpen ? decidedLately(protocol.links, { halts: mayHalts }, signal) : null), [protocol.name, mayHalts, isOpen], isOpen && 10 * EVERY_MS);
   return html`<details onToggle=${({ target }) => setOpen(target.open)}><summary><strong>Decided lately</strong>: who released, approved and rejected what</summary>
     <${Failure} error=${error} />
-    ${value?.length === 0 && html`<p class="empty">Nothing was decided in the last days.</p>`}
-    ${value?.length > 0 && html`<${Table} head=${['When', 'Decision', 'What', 'By', 'Reason']} wraps="Reason" rows=${value.map((one) => ({ cells: [
+    ${value?.isCut && html`<p class="late">There are more reviewed messages than were read: only the decisions on the oldest are here.</p>`}
+    ${value?.items.length === 0 && html`<p class="empty">Nothing was decided in the last days.</p>`}
+    ${value?.items.length > 0 && html`<${PagedHere} what="decisions" items=${value.items} step=${SHOWN_MAX}>${(shown) => html`<${Table} head=${['When', 'Decision', 'What', 'By', 'Reason']} wraps="Reason" rows=${shown.map((one) => ({ cells: [
       html`<${When} time=${one.at} />`, one.what,
       typeof one.thread === 'string' && one.thread ? html`<a href=${`#live${query({ protocol: protocol.name, thread: one.thread, since: 'all' })}`}>${one.of}</a>` : one.of,
-      html`${one.by}${one.principal && html` <span class="quiet">(token ${one.principal})</span>`}`, one.reason] }))} />`}
+      html`${one.by}${one.principal && html` <span class="quiet">(token ${one.principal})</span>`}`, one.reason] }))} />`}<//>`}
   </details>`;
 }
 
@@ -219,8 +221,9 @@ function Quarantine({ protocols }) {
       : html`<div class="filters"><${Words} label="Rule, sender or text" type="search" value=${refused} onChange=${(words) => change({ refused: words })} /></div>
         <p role="group" aria-label="By rule">${[...counts].sort((a, b) => b[1] - a[1]).slice(0, 12).map(([name, count]) => html`
           <button type="button" class="small" aria-pressed=${name === refused} onClick=${() => change({ refused: name === refused ? '' : name })}>${name}: ${count}</button> `)}</p>
-        <p class="status" role="status">${found.length.toLocaleString()} of the last ${items.length.toLocaleString()}${found.length > SHOWN_MAX ? `; the newest ${SHOWN_MAX} are shown` : ''}</p>
-        <div class="catalogue">${found.slice(0, SHOWN_MAX).map((event) => html`<${Refused} key=${event.id} event=${event} protocols=${protocols} />`)}</div>`}
+        <p class="status" role="status">${found.length.toLocaleString()} of the last ${items.length.toLocaleString()}</p>
+        <${PagedHere} key=${refused} what="messages" items=${found} step=${SHOWN_MAX}>${(shown) => html`<div class="catalogue">${shown.map((event) => html`
+          <${Refused} key=${event.id} event=${event} protocols=${protocols} />`)}</div>`}<//>`}
   </section>`;
 }
 

@@ -289,6 +289,52 @@ export function Table({ head, rows, wraps }) {
   </table></div>`;
 }
 
+// ---- lists with more than is shown ----
+
+const NONE = -1;
+
+// A list (its items are those of the first tbody, ul or .catalogue), and a button for more of it. `count`:
+// how many `what` are shown; `hasMore`: whether there are others; `onMore`: shows them, and returns how many
+// were shown before, or nothing if there are no more. The focus goes to the first that is new.
+export function Paged({ what, count, hasMore, onMore, children }) {
+  const box = useRef(), button = useRef(), status = useRef(), begin = useRef(null);
+  const [state, setState] = useState('');
+  const focus = (place) => {
+    // The button may have gone with the last page; a person who has gone elsewhere stays there.
+    if (![document.body, button.current].includes(document.activeElement)) return;
+    place.tabIndex = -1;
+    place.focus();
+  };
+  useEffect(() => {
+    if (begin.current === null) return;
+    const item = box.current.querySelector('tbody, ul, .catalogue')?.children[begin.current];
+    if (!item && (hasMore || begin.current !== NONE)) return;
+    begin.current = null;
+    focus(item ?? status.current);
+  });
+  const more = async () => {
+    if (state === 'busy') return;
+    setState('busy');
+    begin.current = (await onMore()) ?? NONE;
+    setState('done');
+  };
+  const said = { busy: 'Loading …', done: `${hasMore ? '' : 'All '}${count} ${what} are shown` }[state];
+  return html`<div class="paged" ref=${box}>${children}
+    ${(hasMore || state) && html`<p class="actions">${hasMore && html`<button type="button" ref=${button} aria-disabled=${state === 'busy'} onClick=${more}>Show more (${count} ${what} shown)</button>`}
+      <span class="quiet" role="status" ref=${status}>${said}</span></p>`}</div>`;
+}
+
+// The first `step` of items that are here already, and as many more each time.
+export function PagedHere({ what, items, step, children }) {
+  const [count, show] = useState(step);
+  const shown = items.slice(0, count);
+  const more = async () => {
+    show(count + step);
+    return count;
+  };
+  return html`<${Paged} what=${what} count=${shown.length} hasMore=${items.length > count} onMore=${more}>${children(shown)}<//>`;
+}
+
 // The address names the page, so that a place on it is no link.
 export function goTo(id) {
   const heading = document.getElementById(id);

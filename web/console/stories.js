@@ -5,7 +5,8 @@
 import { html } from './htm-preact.js';
 import { ArtifactText } from './artifact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
-import { Chip, Choice, Copy, Failure, Json, says, senderOf, Table, Text, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
+import { useList } from './follow.js';
+import { Chip, Choice, Copy, Failure, Json, Paged, says, senderOf, Table, Text, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
 const LIMIT = 1000;
 
@@ -71,16 +72,14 @@ function Artifact({ protocol, thread }) {
 }
 
 function Threads({ protocol, onChoose }) {
-  const path = `/v1/${protocol.name}/threads`;
-  const { value, error } = useAnswer((signal) => json(path, { signal }), [path]);
+  const { items, next, error, more } = useList(`/v1/${protocol.name}/threads`, {}, {});
   if (error?.body?.type === '/problems/no-index') return html`<${NoIndex} />`;
-  if (error) return html`<${Failure} error=${error} />`;
-  if (!value) return html`<p class="quiet">Loading …</p>`;
-  if (value.items.length === 0) return html`<p class="empty">No conversation is stored.</p>`;
-  return html`<${Table} head=${['Thread', 'Messages', 'First', 'Last']} rows=${value.items.map((one) => ({ key: one.thread, cells: [
-    html`<button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button>`, one.count,
-    html`<${When} time=${one.first?.time ?? one.first} />`, html`<${When} time=${one.last?.time ?? one.last} />`] }))} />
-    ${value.next && html`<p class="quiet">These are the first ${value.items.length}; a name finds any other.</p>`}`;
+  if (!items) return error ? html`<${Failure} error=${error} />` : html`<p class="quiet">Loading …</p>`;
+  if (items.length === 0 && !next) return html`<p class="empty">No conversation is stored.</p>`;
+  return html`<${Failure} error=${error} /><${Paged} what="conversations" count=${items.length} hasMore=${next} onMore=${more}>
+    <${Table} head=${['Thread', 'Messages', 'First', 'Last']} rows=${items.map((one) => ({ key: one.thread, cells: [
+      html`<button type="button" class="link" onClick=${() => onChoose(one.thread)}>${one.thread}</button>`, one.count,
+      html`<${When} time=${one.first?.time ?? one.first} />`, html`<${When} time=${one.last?.time ?? one.last} />`] }))} /><//>`;
 }
 
 const protocolOf = ({ type }) => type.split('.')[0];
@@ -164,5 +163,5 @@ export default function Stories() {
     })}<h2>All that it reaches</h2><${Trace} id=${id} />` : protocol && (thread
       ? html`${viewOf(protocol, 'sessions') && html`<${Session} address=${viewOf(protocol, 'sessions')} thread=${thread} />`}
         <${Conversation} protocol=${protocol} thread=${thread} /><${Artifact} protocol=${protocol} thread=${thread} />`
-      : html`<${Threads} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
+      : html`<${Threads} key=${protocol.name} protocol=${protocol} onChoose=${(value) => change({ thread: value })} />`)}`;
 }

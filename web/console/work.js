@@ -4,7 +4,7 @@
 import { html, useState } from './htm-preact.js';
 import { ask, getProtocols, json, list, query } from './api.js';
 import { HowCurrent, useList } from './follow.js';
-import { bytes, Chip, Choice, Failure, Json, Question, Table, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
+import { bytes, Chip, Choice, Failure, Json, Paged, Question, Table, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
 const MANY_MAX = 500, AT_ONCE = 4, EVERY_MS = 3000, AGENTS_MAX = 1000, HOLDERS_MAX = 64, HELD_SHOWN = 3, ACKS_MAX = 100, ACKS_EVERY_MS = 15_000;
 // The newest first, as the server lists them: by the place of the request in its stream.
@@ -13,6 +13,7 @@ const TASKS = { max: MANY_MAX, asked: { limit: MANY_MAX }, every: EVERY_MS, idOf
 const RANK = ['lost', 'late', 'alive']; // who needs a look, first
 const byNeed = (a, b) => RANK.indexOf(a.state) - RANK.indexOf(b.state) || (a.agent < b.agent ? -1 : 1);
 const AGENTS = { max: AGENTS_MAX, asked: { limit: AGENTS_MAX }, every: EVERY_MS, idOf: ({ agent }) => agent, order: byNeed };
+const CHECKPOINTS = {}, ACKS = { asked: { limit: ACKS_MAX }, every: ACKS_EVERY_MS };
 const STATES = ['requested', 'claimed', 'completed', 'failed', 'expired'];
 const IS_OPEN = { requested: true, claimed: true };
 const IS_AGAIN = { failed: true, expired: true };
@@ -169,7 +170,7 @@ async function download(path, name) {
 
 function Agent({ path, name, onClose }) {
   const { value: agent, error } = useAnswer((signal) => json(`${path}/${name}`, { signal }), [path, name], EVERY_MS);
-  const { value: checkpoints } = useAnswer((signal) => json(`${path}/${name}/checkpoints`, { signal }).catch(() => null), [path, name]);
+  const { items: checkpoints, next, more } = useList(`${path}/${name}/checkpoints`, {}, CHECKPOINTS); // not every agent has them
   const [failure, fail] = useState();
   const fetchFile = (address, file) => download(address, file).catch(fail);
   return html`<section class="details" aria-label="Agent">
@@ -177,10 +178,10 @@ function Agent({ path, name, onClose }) {
     <${Failure} error=${error ?? failure} />
     ${agent?.wal?.missing && html`<p class="late">Its log lacks ${agent.wal.missing.map((hole) => `${hole.first} to ${hole.last}`).join(', ')}${agent.wal.more ? ' and perhaps more' : ''}.</p>`}
     ${checkpoints && html`<h3>Checkpoints</h3>
-      <ul class="plain">${checkpoints.items.map(({ id, size, at, gone }) => html`<li><code>${id}</code> ${bytes(size)} <${When} time=${at} />
+      <${Paged} what="checkpoints" count=${checkpoints.length} hasMore=${next} onMore=${more}><ul class="plain">${checkpoints.map(({ id, size, at, gone }) => html`<li><code>${id}</code> ${bytes(size)} <${When} time=${at} />
         ${gone ? html`<${Chip} kind="error">not kept any more<//>` : html`
           <button type="button" class="small" onClick=${() => fetchFile(`${path}/${name}/checkpoints/${id}`, `${name}-${id}.json`)}>Download</button>
-          <button type="button" class="small" onClick=${() => fetchFile(`${path}/${name}/restore?checkpoint=${id}`, `${name}-restore-${id}.json`)}>Restore from here</button>`}</li>`)}</ul>`}
+          <button type="button" class="small" onClick=${() => fetchFile(`${path}/${name}/restore?checkpoint=${id}`, `${name}-restore-${id}.json`)}>Restore from here</button>`}</li>`)}</ul><//>`}
     ${agent && html`<${Json} value=${agent} />`}
   </section>`;
 }
@@ -204,21 +205,21 @@ function Held({ agent, tasks }) {
 function Agents({ protocol, listed }) {
   const path = protocol.links.agents, tasks = protocol.links.tasks;
   const [{ agent: shown, of }, change] = useQuery('work');
-  const { items: known, hasMore, isFollowed, error } = listed;
+  const { items: known, hasMore, next, isFollowed, every, error, more } = listed;
   const items = known ?? [];
   const asked = tasks ? items.slice(0, HOLDERS_MAX).map(({ agent }) => agent) : [];
   const { value: held } = useAnswer((signal) => tasksHeld(tasks, asked, signal), [tasks, asked.join()], EVERY_MS);
   const name = of === protocol.name ? shown : null;
   return html`<section aria-labelledby=${`agents-${protocol.name}`}><h2 id=${`agents-${protocol.name}`}>Agents of ${protocol.title}</h2>
     <${Failure} error=${error} />
-    ${known && html`<p class="status"><${HowCurrent} isFollowed=${isFollowed} every=${EVERY_MS} /> · ${items.length}${hasMore ? ' and more' : ''} ${items.length === 1 ? 'agent' : 'agents'}</p>`}
+    ${known && html`<p class="status"><${HowCurrent} isFollowed=${isFollowed} every=${every} /> · ${items.length}${hasMore ? ' and more' : ''} ${items.length === 1 ? 'agent' : 'agents'}</p>`}
     ${items.length === 0 && !error ? html`<p class="empty">${known ? 'No agent has said anything.' : 'Loading …'}</p>` : html`<div class="split">
-      <${Table} head=${['Agent', 'State', 'Last heard', ...(tasks ? ['Holds'] : []), 'Version']}
+      <${Paged} what="agents" count=${items.length} hasMore=${next} onMore=${more}><${Table} head=${['Agent', 'State', 'Last heard', ...(tasks ? ['Holds'] : []), 'Version']}
         rows=${items.map((one) => ({ key: one.agent, isSelected: one.agent === name, cells: [
           html`<button type="button" class="link" onClick=${() => change({ of: protocol.name, agent: one.agent === name ? '' : one.agent })}>${one.agent}</button>`,
           html`<${Chip} kind=${`is-${one.state}`}>${one.state}<//>`, html`<${When} time=${one.last} />`,
-          ...(tasks ? [html`<${Held} agent=${one.agent} tasks=${held?.get(one.agent)} />`] : []), one.version] }))} />
-      ${name && html`<${Agent} path=${path} name=${name} onClose=${() => change({ agent: '' })} />`}
+          ...(tasks ? [html`<${Held} agent=${one.agent} tasks=${held?.get(one.agent)} />`] : []), one.version] }))} /><//>
+      ${name && html`<${Agent} key=${name} path=${path} name=${name} onClose=${() => change({ agent: '' })} />`}
     </div>`}
   </section>`;
 }
@@ -227,19 +228,18 @@ function Agents({ protocol, listed }) {
 
 // Which messages wait for an acknowledgement, and whose. The index has them, a second or so late.
 function Acknowledgements({ protocol, address }) {
-  const { value, error } = useAnswer((signal) => json(address + query({ open: true, limit: ACKS_MAX }), { signal }), [address], ACKS_EVERY_MS);
-  const items = value?.items ?? [];
+  const { items: known, next, error, more } = useList(address, { open: true }, ACKS);
+  const items = known ?? [];
   const isOff = error?.body?.type === '/problems/no-index';
   return html`<section aria-labelledby=${`acks-${protocol.name}`}><h2 id=${`acks-${protocol.name}`}>What waits for an acknowledgement in ${protocol.title}</h2>
     ${isOff ? html`<p class="empty">It is known where the server runs with <code>--index on</code>.</p>` : html`<${Failure} error=${error} />`}
-    ${items.length === 0 && !error && html`<p class="empty">${value ? 'Nothing waits for an acknowledgement.' : 'Loading …'}</p>`}
-    ${items.length > 0 && html`<${Table} head=${['Of whom', 'Message', 'From', 'Since', 'Subject']} wraps="Subject"
+    ${items.length === 0 && !next && !error && html`<p class="empty">${known ? 'Nothing waits for an acknowledgement.' : 'Loading …'}</p>`}
+    ${(items.length > 0 || next) && html`<${Paged} what="acknowledgements" count=${items.length} hasMore=${next} onMore=${more}><${Table} head=${['Of whom', 'Message', 'From', 'Since', 'Subject']} wraps="Subject"
       rows=${items.map((one) => ({ key: `${one.message} ${one.recipient}`, cells: [
         one.recipient ?? 'anyone',
         html`<a href=${`#stories${query({ id: one.id })}`}>${one.type.split('.').slice(1).join('.')}</a>
           ${one.overdue && html` <${Chip} kind="error">overdue<//>`}${one.urgent && html` <${Chip} kind="warning">urgent<//>`}${one.answered && html` <${Chip}>answered<//>`}`,
-        one.sender, html`<${When} time=${one.time} />`, one.members?.subject] }))} />
-      ${value.next && html`<p class="quiet">These are the first ${items.length}.</p>`}`}
+        one.sender, html`<${When} time=${one.time} />`, one.members?.subject] }))} /><//>`}
   </section>`;
 }
 
