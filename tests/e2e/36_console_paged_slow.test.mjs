@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console's lists that have more than one page: each is shown whole, a page at a time, by keyboard.
+// The console's lists that have more than one page: each is shown whole, a page at a time, by keyboard; and
+// trees that are deeper than is shown.
 
 import assert from 'node:assert/strict';
 import { before, describe, it } from 'node:test';
@@ -153,6 +154,28 @@ describe('a list of several pages', { concurrency: false, ...inBrowser }, () => 
     await button.press('Enter');
     await page.getByText('200 conversations are shown').waitFor();
     assert.equal(await page.getByRole('alert').count(), 0);
+    assertNoFaults(page);
+  });
+});
+
+describe('Stories', { ...inBrowser }, () => {
+  const its = useParley();
+  const browser = useBrowser();
+  const CHAIN = 70, DEPTH_MAX = 64;
+
+  it('says how many messages are too deep in a conversation to be shown', async (t) => {
+    const chain = [];
+    for (let i = 0; i < CHAIN; i++) chain.push(claim({ session_id: 'S-deep', ...(i > 0 && { refers_to: [chain[i - 1].id] }) }));
+    await stored(its.parley, chain);
+    const page = await browser.open(t, its.parley, 'stories?protocol=vlp&thread=S-deep');
+    await page.getByText(`${CHAIN} messages of`).waitFor();
+    await page.getByText(`${CHAIN - 1 - DEPTH_MAX} more below this, too deep to be shown here.`).waitFor();
+    assert.equal(await page.locator('ul.thread li').count(), DEPTH_MAX + 1);
+    for (const width of [1440, 390]) {
+      await page.setViewportSize({ width, height: 900 });
+      const last = await page.locator('ul.thread summary').last().boundingBox();
+      assert.ok(last.width > width / 3, `the deepest is ${last.width} wide`);
+    }
     assertNoFaults(page);
   });
 });

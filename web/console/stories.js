@@ -8,7 +8,16 @@ import { ask, getProtocols, json, list, query } from './api.js';
 import { useList } from './follow.js';
 import { Chip, Choice, Copy, Failure, Json, Paged, says, senderOf, Table, Text, useAnswer, useMay, useQuery, viewOf, When, Words } from './parts.js';
 
-const LIMIT = 1000;
+const LIMIT = 1000, DEPTH_MAX = 64, INDENTED_MAX = 12;
+
+const countOf = (nodes) => nodes.reduce((sum, { below }) => sum + 1 + countOf(below), 0);
+
+// What is below a message of a tree. What is too deep to be shown is counted.
+function Below({ nodes, depth, children }) {
+  if (nodes.length === 0) return null;
+  if (depth >= DEPTH_MAX) return html`<p class="late">${countOf(nodes)} more below this, too deep to be shown here.</p>`;
+  return html`<ul class=${depth < INDENTED_MAX ? 'thread' : 'thread deep'}>${nodes.map(children)}</ul>`;
+}
 
 // What refers to what, by the ids that messages name; what refers to none of those before it stands alone.
 function treeOf(events) {
@@ -28,7 +37,7 @@ function Message({ node, depth }) {
   const { event, below } = node;
   return html`<li><details><summary><${When} time=${event.time} /> <strong>${event.type}</strong> <span>${senderOf(event)}</span> <span class="quiet">${says(event)}</span></summary>
     <${Json} value=${event.data ?? event} /></details>
-    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Message} key=${one.event.resume} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
+    <${Below} nodes=${below} depth=${depth}>${(one) => html`<${Message} key=${one.event.resume} node=${one} depth=${depth + 1} />`}<//></li>`;
 }
 
 function Conversation({ protocol, thread }) {
@@ -121,7 +130,7 @@ function Entry({ node, depth }) {
   return html`<li><p>${item.relation && html`<span class="quiet">${item.relation}</span> `}<strong>${item.type.split('.').slice(1).join('.')}</strong> <span>${item.sender}</span>
       ${' '}<a href=${`#stories${query({ id: item.id })}`}>${item.id}</a> <${When} time=${item.time} />
       ${item.state && html` <${Chip} kind=${BAD_STATES[item.state] ?? 'is-completed'}>${item.state}<//>`}</p>
-    ${below.length > 0 && depth < 64 && html`<ul class="thread">${below.map((one) => html`<${Entry} key=${placeOf(one.item)} node=${one} depth=${depth + 1} />`)}</ul>`}</li>`;
+    <${Below} nodes=${below} depth=${depth}>${(one) => html`<${Entry} key=${placeOf(one.item)} node=${one} depth=${depth + 1} />`}<//></li>`;
 }
 
 function Ledger({ protocol, address, id }) {
