@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The console's lists: they are followed, which goes on after a lost connection, and asked for where that
+// The console's lists: they are followed, also after a lost connection, and asked for where that
 // cannot be; how many streams the windows of a browser have; and what waits for an acknowledgement.
 
 import assert from 'node:assert/strict';

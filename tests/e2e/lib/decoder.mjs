@@ -33,7 +33,7 @@ class Pattern {
     Object.assign(this, { source, random, at: 0 });
   }
 
-  // A text that fits; beyond an open end it goes on.
+  // A text that fits. A pattern without an end allows more after it.
   make() {
     const text = this.alternatives();
     return this.source.endsWith('$') ? text : `${text} and so on`;

@@ -91,7 +91,7 @@ function messageOf(text) {
   }
 }
 
-// One message as it is, with the headers that its revision asks for, but for `headers`. What is
+// One message as it is, with the headers that its revision asks for, except `headers`. What is
 // answered is held against the schemas of that revision.
 export async function rpc(server, message, { headers = {}, ...more } = {}) {
   const version = message?.params?._meta?.[`${META}/protocolVersion`];
