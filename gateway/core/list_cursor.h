@@ -8,7 +8,7 @@
 
 enum { LIST_NAME_SIZE = 32 };
 
-/* `protocol`: its name; NULL: the list is over all protocols. */
+/* `protocol`: its name; NULL: the list is of all protocols. */
 void list_name(const char *protocol, const char *list, char out[LIST_NAME_SIZE]);
 
 /* What follows the name.  Owns: borrowed from the cursor.  Returns: NULL: it is of another list, or

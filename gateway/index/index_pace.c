@@ -39,7 +39,7 @@ void index_pace_init(struct index_pace *pace, unsigned processors,
 
 /* ---- the share ---- */
 
-/* The index is not to fall behind for ever. */
+/* How far the index falls behind is bounded. */
 static double share_for_lag(uint64_t lag) {
     const double half = (double)INDEX_PACE_LAG_MAX / 2;
     return (double)lag > half ? ((double)lag - half) / half : 0;

@@ -47,6 +47,7 @@ bool index_pace_is_limited(const struct index_pace *pace);
 
 /* Returns the milliseconds until rows are to be committed of which the first was written `age_ms`
  * ago, 0 or more, if no other message comes. Large transactions are cheap, and a stream that is
- * never silent must not put them off for ever.  `is_current`: no other message is known to come. */
+ * never silent must not put them off without end.  `is_current`: no other message is known to come.
+ */
 int64_t index_pace_commit_ms(const struct index_pace *pace, int64_t age_ms, bool is_current,
                              bool is_wanted);

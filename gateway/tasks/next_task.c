@@ -267,7 +267,7 @@ static struct ends gather(struct next *next) {
             add_item(next, take);
         } else if (take->end == TASK_TAKE_GONE) {
             memcpy(next->gone_from, take->find.stream, sizeof next->gone_from);
-        } else if (take->end == TASK_TAKE_LOST && take->find.is_claimed) { /* and is over */
+        } else if (take->end == TASK_TAKE_LOST && take->find.is_claimed) { /* and has ended */
             next->wish.wish.claim_id = (struct parley_bytes){0};
         } else if (take->end == TASK_TAKE_FAILED && ends.failed == NULL) {
             ends.failed = take;

@@ -36,12 +36,12 @@ struct task_taking {
     void *context;
 };
 
-/* Owns: the owner embeds it, zeroed at first, and calls task_take_finish once it is over. */
+/* Owns: the owner embeds it, zeroed at first, and calls task_take_finish once it has ended. */
 struct task_take {
     struct task_taking *taking;
     struct board_find find;
     enum task_take_phase phase;
-    enum task_take_end end;    /* once it is OVER */
+    enum task_take_end end;    /* valid in the phase OVER */
     struct parley_buffer item; /* the message; at the end as `end` says */
     struct failure failure;
     struct jetstream_request *asked;
@@ -50,11 +50,12 @@ struct task_take {
 };
 
 /* Begins with `take->find`, which was taken from the board.
- * Returns: false: it is over, and has failed: `done` is not called. */
+ * Returns: false: it has failed and ended, and `done` is not called. */
 bool task_take_begin(struct task_take *take, struct task_taking *taking);
 /* Ends one that is FETCHING, without `done`: it is on the board again. A claim that is under way
  * continues: whether it was made is not known.  Returns: whether it has ended. */
 bool task_take_cancel(struct task_take *take);
+/* Frees what it holds. It must have ended. */
 void task_take_finish(struct task_take *take);
 
 /* `what`: a sentence without its full stop; what is known to be wrong with NATS is added. */

@@ -574,16 +574,22 @@ static void test_a_stream_that_lost_its_end_is_read_on(void **state) {
     free_world(world);
 }
 
-static void test_an_end_that_vanished_is_given_up_after_two_checks(void **state) {
-    (void)state;
-    struct world *world = make_world(1, 100, 1);
-    publish(&world->server, 5);
+/* It reads from the first message to the last, and ends there. */
+static struct reader *open_reader_of_the_past(struct world *world) {
     struct reader *reader = &world->readers[0];
     stream_query_init(&reader->query);
     reader->query.since = STREAM_SINCE_ALL;
     reader->query.is_ending = true;
     open_reader(reader, &world->server, &world->hub);
     answer_ask(&world->server);
+    return reader;
+}
+
+static void test_an_end_that_vanished_is_given_up_after_two_checks(void **state) {
+    (void)state;
+    struct world *world = make_world(1, 100, 1);
+    publish(&world->server, 5);
+    struct reader *reader = open_reader_of_the_past(world);
     remove_message(&world->server, 4);
     remove_message(&world->server, 5);
     settle(world);
@@ -605,13 +611,8 @@ static void test_an_end_is_not_given_up_while_nothing_can_come(void **state) {
     (void)state;
     struct world *world = make_world(1, 100, 1);
     publish(&world->server, 5);
-    struct reader *reader = &world->readers[0];
-    stream_query_init(&reader->query);
-    reader->query.since = STREAM_SINCE_ALL;
-    reader->query.is_ending = true;
     world->server.makes_no_feed = true;
-    open_reader(reader, &world->server, &world->hub);
-    answer_ask(&world->server);
+    struct reader *reader = open_reader_of_the_past(world);
     settle(world);
     for (int64_t at_ms = 1000000; at_ms <= 1015000; at_ms += 15000) {
         assert_false(reader->is_refused);
@@ -629,12 +630,7 @@ static void test_a_feed_that_is_opened_late_has_two_checks_too(void **state) {
     (void)state;
     struct world *world = make_world(1, 100, 1);
     publish(&world->server, 5);
-    struct reader *reader = &world->readers[0];
-    stream_query_init(&reader->query);
-    reader->query.since = STREAM_SINCE_ALL;
-    reader->query.is_ending = true;
-    open_reader(reader, &world->server, &world->hub);
-    answer_ask(&world->server);
+    struct reader *reader = open_reader_of_the_past(world);
     reader->cursor.typical_bytes = POOL_BYTES / 2;
     world->pool.granted_bytes = POOL_BYTES; /* to others */
     read_some(reader, SIZE_MAX);
